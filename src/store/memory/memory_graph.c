@@ -52,8 +52,8 @@ static void add_presence_check(struct presence_check *check, struct memory_graph
 
 /* Takes references to the next batch of contacts, or to the owner if `count` is 0, and reads the presence of
  * those for whom it is not known. The graph keeps the references. Returns false when out of memory. */
-static bool intern_batch(struct memory_graph_port *port, struct memory_graph *made,
-                         const struct slice *ids, size_t count, struct slice owner)
+static bool intern_graph_batch(struct memory_graph_port *port, struct memory_graph *made,
+                               const struct slice *ids, size_t count, struct slice owner)
 {
     struct memory_graphs *graphs = port->graphs;
     struct presence_check check = {.graphs = graphs, .known = true};
@@ -95,10 +95,11 @@ static void memory_graph_put(struct graph_store *store, struct slice user_id, ui
     bool interned = true, linked = false;
     for (size_t at = 0; interned && at < contacts; at += MEMORY_GRAPH_BATCH) {
         size_t left = contacts - at;
-        interned = intern_batch(port, made, graph->contacts.ids + at,
-                                left < MEMORY_GRAPH_BATCH ? left : MEMORY_GRAPH_BATCH, user_id);
+        interned =
+            intern_graph_batch(port, made, graph->contacts.ids + at,
+                               left < MEMORY_GRAPH_BATCH ? left : MEMORY_GRAPH_BATCH, user_id);
     }
-    if (interned && intern_batch(port, made, NULL, 0, user_id)) {
+    if (interned && intern_graph_batch(port, made, NULL, 0, user_id)) {
         memory_graphs_lock(graphs);
         linked = *memory_graphs_drops(graphs, user_id) == ticket;
         if (linked)

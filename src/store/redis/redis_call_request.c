@@ -8,11 +8,6 @@ enum { CALLER, CALLEE };
 static void prepare_call(struct call_operation *operation);
 static void take_next_call_claim(struct call_operation *operation);
 
-static struct slice user_on_side(const struct call_operation *operation, size_t side)
-{
-    return side == CALLER ? operation->user : operation->callee;
-}
-
 /* ---- refusals ---- */
 
 /* Removes the prepared record and the claims. Where Redis is out of reach, they time out. */
@@ -26,7 +21,7 @@ static void undo_call_request(struct call_operation *operation)
                    redis_calls_on_ignored_reply, calls);
     for (size_t i = 0; i < operation->side_count; i++) {
         redis_calls_begin(calls);
-        redis_call_run_claim(calls, user_on_side(operation, i),
+        redis_call_run_claim(calls, i == CALLER ? operation->user : operation->callee,
                              REDIS_ARGS(SLICE("release"), call_claim_value(&operation->claim)),
                              redis_calls_on_ignored_reply, calls);
     }
@@ -175,7 +170,7 @@ static void take_next_call_claim(struct call_operation *operation)
     size_t side = operation->order[operation->next_side];
     struct redis_store_number ttl;
     redis_call_run_claim(
-        operation->calls, user_on_side(operation, side),
+        operation->calls, side == CALLER ? operation->user : operation->callee,
         REDIS_ARGS(SLICE("take"), call_claim_value(&operation->claim),
                    call_claim_value(&operation->dead[side]),
                    redis_store_number(&ttl, redis_call_claim_ttl_ms(operation->calls))),

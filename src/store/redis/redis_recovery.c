@@ -58,28 +58,22 @@ static void write_recovery_event(struct buffer *out, const struct recovery_event
 
 /* ---- parking ---- */
 
-static struct redis_recovery_recent *find_recent_entry(struct redis_recovery *recovery,
-                                                       struct slice user_id, uint64_t *hash)
-{
-    *hash = XXH3_64bits(user_id.data, user_id.len);
-    return &recovery->recent[*hash % REDIS_RECOVERY_RECENT_MAX];
-}
-
 void redis_recovery_note_recent(struct redis_recovery *recovery, struct slice user_id)
 {
-    uint64_t hash;
-    struct redis_recovery_recent *recent = find_recent_entry(recovery, user_id, &hash);
+    uint64_t hash = XXH3_64bits(user_id.data, user_id.len);
     recovery->recent_until_ms = redis_recovery_now_ms(recovery) + REDIS_RECOVERY_RECENT_MS;
-    *recent = (struct redis_recovery_recent){hash, recovery->recent_until_ms};
+    recovery->recent[hash % REDIS_RECOVERY_RECENT_MAX] =
+        (struct redis_recovery_recent){hash, recovery->recent_until_ms};
 }
 
 static bool redis_recovery_expects(struct recovery_store *store, struct slice user_id)
 {
     struct redis_recovery *recovery = redis_recovery_of(store);
-    uint64_t hash;
     if (redis_recovery_now_ms(recovery) >= recovery->recent_until_ms)
         return false;
-    const struct redis_recovery_recent *recent = find_recent_entry(recovery, user_id, &hash);
+    uint64_t hash = XXH3_64bits(user_id.data, user_id.len);
+    const struct redis_recovery_recent *recent =
+        &recovery->recent[hash % REDIS_RECOVERY_RECENT_MAX];
     return recent->user_hash == hash && redis_recovery_now_ms(recovery) < recent->until_ms;
 }
 
@@ -99,38 +93,38 @@ struct park_arguments {
     size_t count;
 };
 
-static void redis_recovery_park(struct recovery_store *store, const struct parked_session *record)
+static void redis_recovery_park(struct recovery_store *store, const struct parked_session *session)
 {
     struct redis_recovery *recovery = redis_recovery_of(store);
     struct park_arguments arguments = {.events = BUFFER_INIT};
     size_t topic_count =
-        record->topic_count < RECOVERY_TOPICS_MAX ? record->topic_count : RECOVERY_TOPICS_MAX;
+        session->topic_count < RECOVERY_TOPICS_MAX ? session->topic_count : RECOVERY_TOPICS_MAX;
     const struct slice first[PARK_ARGUMENTS_FIRST] = {
         SLICE("park"),
         redis_store_time(&arguments.time, recovery->options.script_clock),
         redis_store_number(&arguments.window, recovery->options.window_ms),
-        record->pid,
-        record->sid,
-        redis_recovery_write_hex(&arguments.floor, record->floor),
-        redis_recovery_write_hex(&arguments.ceiling, record->ceiling),
+        session->pid,
+        session->sid,
+        redis_recovery_write_hex(&arguments.floor, session->floor),
+        redis_recovery_write_hex(&arguments.ceiling, session->ceiling),
         redis_store_number(&arguments.topics, (int64_t)topic_count),
     };
-    assert(record->event_count <= RECOVERY_EVENTS_MAX);
+    assert(session->event_count <= RECOVERY_EVENTS_MAX);
     memcpy(arguments.items, first, sizeof(first));
     arguments.count = PARK_ARGUMENTS_FIRST;
     for (size_t i = 0; i < topic_count; i++)
-        arguments.items[arguments.count++] = record->topics[i];
-    for (size_t i = 0; i < record->event_count; i++)
-        write_recovery_event(&arguments.events, &record->events[i]);
+        arguments.items[arguments.count++] = session->topics[i];
+    for (size_t i = 0; i < session->event_count; i++)
+        write_recovery_event(&arguments.events, &session->events[i]);
     const char *at = arguments.events.data;
-    for (size_t i = 0; i < record->event_count && !arguments.events.failed; i++) {
-        size_t len = REDIS_RECOVERY_EVENT_HEAD + record->events[i].frames.len;
+    for (size_t i = 0; i < session->event_count && !arguments.events.failed; i++) {
+        size_t len = REDIS_RECOVERY_EVENT_HEAD + session->events[i].frames.len;
         arguments.items[arguments.count++] = (struct slice){at, len};
         at += len;
     }
-    redis_recovery_note_recent(recovery, record->user_id);
+    redis_recovery_note_recent(recovery, session->user_id);
     if (!arguments.events.failed)
-        redis_recovery_run(recovery, record->user_id,
+        redis_recovery_run(recovery, session->user_id,
                            (struct redis_args){arguments.items, arguments.count}, on_session_parked,
                            recovery);
     buffer_free(&arguments.events);

@@ -63,36 +63,36 @@ void redis_recovery_add_to_takes(struct redis_recovery *recovery, struct slice u
 /* ---- the reply ---- */
 
 /* Runs the completion once. From then on no late event is added. */
-static void complete_recovery_take(struct recovery_take *take, const struct parked_session *record)
+static void complete_recovery_take(struct recovery_take *take, const struct parked_session *session)
 {
     recovery_take_done done = take->done;
     take->done = NULL;
     if (!done)
         return;
     list_remove(&take->place);
-    done(take->arg, record);
+    done(take->arg, session);
 }
 
 /* Appends the late events that Redis has not kept too. Returns false when there are too many. */
-static bool append_late_events(const struct recovery_take *take, struct parked_session *record,
+static bool append_late_events(const struct recovery_take *take, struct parked_session *session,
                                struct recovery_event events[RECOVERY_EVENTS_MAX])
 {
     for (struct list *at = take->late_events.next; at != &take->late_events; at = at->next) {
         const struct late_event *late = CONTAINER_OF(at, struct late_event, place);
         bool is_kept = false;
-        for (size_t i = 0; late->id && i < record->event_count && !is_kept; i++)
+        for (size_t i = 0; late->id && i < session->event_count && !is_kept; i++)
             is_kept = events[i].id == late->id;
         if (is_kept)
             continue;
-        if (record->event_count == RECOVERY_EVENTS_MAX)
+        if (session->event_count == RECOVERY_EVENTS_MAX)
             return false;
-        events[record->event_count++] =
+        events[session->event_count++] =
             (struct recovery_event){RECOVERY_MISSED, late->id, {late->frames, late->len}};
     }
     return true;
 }
 
-static bool parse_hex(struct slice text, uint64_t *out)
+static bool parse_recovery_hex(struct slice text, uint64_t *out)
 {
     char digits[REDIS_RECOVERY_HEX_DIGITS + 1] = {0};
     char *end;
@@ -105,7 +105,7 @@ static bool parse_hex(struct slice text, uint64_t *out)
 
 enum { AT_SID, AT_CEILING, AT_TOPICS, AT_EVENTS, TAKE_REPLY_ITEMS };
 
-static bool parse_take_reply(const struct resp_value *reply, struct parked_session *record,
+static bool parse_take_reply(const struct resp_value *reply, struct parked_session *session,
                              struct recovery_event events[RECOVERY_EVENTS_MAX],
                              struct slice topics[RECOVERY_TOPICS_MAX])
 {
@@ -115,16 +115,16 @@ static bool parse_take_reply(const struct resp_value *reply, struct parked_sessi
     if (!redis_store_is_array(names, 0) || !redis_store_is_array(kept, 0) ||
         names->count > RECOVERY_TOPICS_MAX || kept->count > RECOVERY_EVENTS_MAX)
         return false;
-    record->sid = reply->items[AT_SID].text;
-    for (; record->topic_count < names->count; record->topic_count++)
-        topics[record->topic_count] = names->items[record->topic_count].text;
-    bool ok = parse_hex(reply->items[AT_CEILING].text, &record->ceiling);
-    for (; ok && record->event_count < kept->count; record->event_count++) {
-        const struct resp_value *value = &kept->items[record->event_count];
-        struct recovery_event *event = &events[record->event_count];
+    session->sid = reply->items[AT_SID].text;
+    for (; session->topic_count < names->count; session->topic_count++)
+        topics[session->topic_count] = names->items[session->topic_count].text;
+    bool ok = parse_recovery_hex(reply->items[AT_CEILING].text, &session->ceiling);
+    for (; ok && session->event_count < kept->count; session->event_count++) {
+        const struct resp_value *value = &kept->items[session->event_count];
+        struct recovery_event *event = &events[session->event_count];
         event->frames = slice_after(value->text, REDIS_RECOVERY_EVENT_HEAD);
-        ok = value->type == RESP_TEXT && parse_hex(value->text, &event->offset) &&
-             parse_hex(slice_after(value->text, REDIS_RECOVERY_HEX_DIGITS), &event->id);
+        ok = value->type == RESP_TEXT && parse_recovery_hex(value->text, &event->offset) &&
+             parse_recovery_hex(slice_after(value->text, REDIS_RECOVERY_HEX_DIGITS), &event->id);
     }
     return ok;
 }
@@ -135,15 +135,15 @@ static void on_session_taken(void *arg, const struct resp_value *reply)
     struct redis_recovery *recovery = take->recovery;
     struct recovery_event events[RECOVERY_EVENTS_MAX];
     struct slice topics[RECOVERY_TOPICS_MAX];
-    struct parked_session record = {
+    struct parked_session session = {
         .user_id = {take->bytes, take->user_len},
         .pid = {take->bytes + take->user_len, take->pid_len},
         .events = events,
         .topics = topics,
     };
-    bool is_complete = !take->is_incomplete && parse_take_reply(reply, &record, events, topics) &&
-                       append_late_events(take, &record, events);
-    complete_recovery_take(take, is_complete ? &record : NULL);
+    bool is_complete = !take->is_incomplete && parse_take_reply(reply, &session, events, topics) &&
+                       append_late_events(take, &session, events);
+    complete_recovery_take(take, is_complete ? &session : NULL);
     for (struct list *at = take->late_events.next; at != &take->late_events;) {
         struct late_event *late = CONTAINER_OF(at, struct late_event, place);
         at = at->next;

@@ -66,11 +66,6 @@ static void run_typing_script(struct redis_typing *typing, const char *verb, str
                (struct redis_args){all, ARGUMENTS_FIRST + arguments.count}, done, operation);
 }
 
-static struct slice typing_key(char out[REDIS_KEY_BYTES_MAX], struct slice chat_id)
-{
-    return redis_key_plain(out, "typing:r:", chat_id);
-}
-
 /* Runs "start" or "stop". */
 static void run_typing_update(struct redis_typing *typing, const char *verb, struct slice chat_id,
                               struct slice user_id, const struct ulid *conn_id,
@@ -78,7 +73,7 @@ static void run_typing_update(struct redis_typing *typing, const char *verb, str
 {
     char chat[REDIS_KEY_BYTES_MAX], pace[REDIS_KEY_BYTES_MAX], conn[ULID_TEXT_LEN];
     struct redis_store_number ttl, interval;
-    struct slice keys[] = {typing_key(chat, chat_id), SLICE_NONE};
+    struct slice keys[] = {redis_key_plain(chat, "typing:r:", chat_id), SLICE_NONE};
     keys[1] = redis_key_beside(pace, "typing_pace:", keys[0], user_id);
     run_typing_script(
         typing, verb, (struct redis_args){keys, keys[1].len ? 2 : 1},
@@ -182,7 +177,7 @@ static void redis_typing_read(struct typing_store *store, struct slice chat_id, 
         return;
     }
     operation->done.read = done;
-    run_typing_script(typing, "read", REDIS_ARGS(typing_key(chat, chat_id)),
+    run_typing_script(typing, "read", REDIS_ARGS(redis_key_plain(chat, "typing:r:", chat_id)),
                       REDIS_ARGS(redis_store_number(
                           &bound, max < TYPING_READ_MAX ? (int64_t)max : (int64_t)TYPING_READ_MAX)),
                       on_typing_users_read, operation);

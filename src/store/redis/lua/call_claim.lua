@@ -1,11 +1,11 @@
--- The call that a user claims to be in. KEYS[1]: user:<user>:call, a string: the random claim (26 characters) and the
+-- The call that a user claims to be in. KEYS[1]: user:<user>:call, a string: a random nonce (26 characters) and the
 -- call's id. A claim proves nothing by itself: only the call's record decides whether the call is alive (calls.lua).
 --
 -- ARGV: operation, then its own arguments. A value under this key that is not a claim is not ours and is removed.
 local key = KEYS[1]
-local CLAIM_LEN, ID_LEN_MAX = 26, 128
+local NONCE_LEN, ID_LEN_MAX = 26, 128
 local current = redis.pcall('GET', key)
-if type(current) == 'table' or current and (#current <= CLAIM_LEN or #current > CLAIM_LEN + ID_LEN_MAX) then
+if type(current) == 'table' or current and (#current <= NONCE_LEN or #current > NONCE_LEN + ID_LEN_MAX) then
   redis.call('DEL', key)
   current = false
 end

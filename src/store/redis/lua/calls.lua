@@ -1,7 +1,7 @@
 -- The record of one call: the only authority on its state. KEYS[1]: the index of deadlines (sorted set: id by time
 -- in ms); KEYS[2]: the call's record (hash).
 -- ARGV: operation, time in ms ('' for this server's), ring timeout, reconnect grace, lease window; then the
--- operation's own arguments, the call's id first.
+-- operation's own arguments, first the call's id and the nonce of its claim, which is the record's field `claim`.
 --
 --   prepare ──► preparing ──commit──► ringing ──answer──► accepted ──► ended, kept for a minute
 --                    │ abandon; or it timed out: the next check removes it, and its commit fails
@@ -93,31 +93,31 @@ local function accept(call, device, conn)
   return reply('done', call)
 end
 
--- Returns the call and the user's side in it, nil when the user is no party of it. With a claim, it must also be the
+-- Returns the call and the user's side in it, nil when the user is no party of it. With a nonce, it must also be the
 -- claimed call, and one that has not ended.
-local function find_call(claim, user)
+local function find_call(nonce, user)
   local call = load_call(record)
   if not call or call.state == 'preparing' then return nil end
-  if claim ~= '' and (call.claim ~= claim or call.state == 'ended') then return nil end
+  if nonce ~= '' and (call.claim ~= nonce or call.state == 'ended') then return nil end
   if call.caller == user then return call, 'caller' end
   if call.callee == user then return call, 'callee' end
 end
 
 local operations = {}
 
-function operations.prepare(id, claim, caller, device, conn, callee)
+function operations.prepare(id, nonce, caller, device, conn, callee)
   if load_call(record) then return {'taken'} end
   redis.call('DEL', record)
-  save_call(record, {id = id, claim = claim, state = 'preparing', reason = 'none', due_at = now + PREPARE_MS,
+  save_call(record, {id = id, claim = nonce, state = 'preparing', reason = 'none', due_at = now + PREPARE_MS,
     caller = caller, caller_device = device, caller_conn = conn, caller_held = '1', caller_due_at = 0,
     callee = callee, callee_device = '', callee_conn = '', callee_held = '', callee_due_at = 0,
     started_at = 0, answered_at = 0, ended_at = 0})
   return {'prepared'}
 end
 
-function operations.commit(id, claim)
+function operations.commit(id, nonce)
   local call = load_call(record)
-  if not call or call.state ~= 'preparing' or call.claim ~= claim then return NOT_FOUND end
+  if not call or call.state ~= 'preparing' or call.claim ~= nonce then return NOT_FOUND end
   call.state, call.started_at, call.due_at = 'ringing', now, now + ring_timeout
   if call.callee == '' then call.state, call.answered_at = 'accepted', now end
   attach_side(call, 'caller', call.caller_device, call.caller_conn)
@@ -125,30 +125,30 @@ function operations.commit(id, claim)
   return reply('done', call)
 end
 
-function operations.abandon(id, claim)
+function operations.abandon(id, nonce)
   local call = load_call(record)
-  if call and call.state == 'preparing' and call.claim == claim then remove_call(record, id) end
+  if call and call.state == 'preparing' and call.claim == nonce then remove_call(record, id) end
   return NOT_FOUND
 end
 
--- Says whether a claim's call is alive. A call that was not committed in time is removed here, so that its commit
+-- Checks whether a claim's call is alive. A call that was not committed in time is removed here, so that its commit
 -- fails.
-function operations.check(id, claim)
+function operations.check(id, nonce)
   local call = load_call(record)
-  if not call or call.claim ~= claim or call.state == 'ended' then return NOT_FOUND end
+  if not call or call.claim ~= nonce or call.state == 'ended' then return NOT_FOUND end
   if call.state ~= 'preparing' then return reply('done', call) end
   if call.due_at > now then return {'preparing'} end
   remove_call(record, id)
   return NOT_FOUND
 end
 
-function operations.get(id, claim, user)
-  local call = find_call(claim, user)
+function operations.get(id, nonce, user)
+  local call = find_call(nonce, user)
   return call and reply('done', call) or NOT_FOUND
 end
 
-function operations.answer(id, claim, user, device, conn)
-  local call, side = find_call(claim, user)
+function operations.answer(id, nonce, user, device, conn)
+  local call, side = find_call(nonce, user)
   if not call then return NOT_FOUND end
   if call.state == 'accepted' and side == 'callee' and call.callee_device == device then
     return reply('repeated', call)
@@ -158,8 +158,8 @@ function operations.answer(id, claim, user, device, conn)
   return accept(call, device, conn)
 end
 
-function operations.reject(id, claim, user)
-  local call, side = find_call(claim, user)
+function operations.reject(id, nonce, user)
+  local call, side = find_call(nonce, user)
   if not call then return NOT_FOUND end
   if call.state ~= 'ringing' then return reply('wrong_state', call) end
   if side ~= 'callee' then return reply('wrong_party', call) end
@@ -167,16 +167,16 @@ function operations.reject(id, claim, user)
   return reply('ended', call)
 end
 
-operations['end'] = function(id, claim, user)
-  local call, side = find_call(claim, user)
+operations['end'] = function(id, nonce, user)
+  local call, side = find_call(nonce, user)
   if not call then return NOT_FOUND end
   if call.state == 'ended' then return reply('wrong_state', call) end
   end_call(record, call, call.state == 'accepted' and 'hangup' or side == 'callee' and 'rejected' or 'cancelled')
   return reply('ended', call)
 end
 
-function operations.attach(id, claim, user, device, conn)
-  local call, side = find_call(claim, user)
+function operations.attach(id, nonce, user, device, conn)
+  local call, side = find_call(nonce, user)
   if not call then return NOT_FOUND end
   if call[side .. '_device'] ~= device then
     return reply(side == 'callee' and call.state == 'ringing' and 'rings' or 'elsewhere', call)
@@ -186,8 +186,8 @@ function operations.attach(id, claim, user, device, conn)
   return reply('done', call)
 end
 
-function operations.detach(id, claim, user, conn)
-  local call, side = find_call(claim, user)
+function operations.detach(id, nonce, user, conn)
+  local call, side = find_call(nonce, user)
   if not call or call[side .. '_held'] ~= '1' or call[side .. '_conn'] ~= conn then return NOT_FOUND end
   call[side .. '_held'], call[side .. '_due_at'] = '0', now + grace
   save_call(record, call)
@@ -195,8 +195,8 @@ function operations.detach(id, claim, user, conn)
 end
 
 -- A party that lost its connection is attached to this other connection of the same device.
-function operations.renew(id, claim, user, device, conn)
-  local call, side = find_call(claim, user)
+function operations.renew(id, nonce, user, device, conn)
+  local call, side = find_call(nonce, user)
   if not call or call[side .. '_device'] ~= device then return NOT_FOUND end
   attach_side(call, side, device, call[side .. '_held'] == '1' and call[side .. '_conn'] or conn)
   save_call(record, call)
