@@ -365,17 +365,17 @@ static void operations_match_a_model_over_random_steps(void **state)
     }
 }
 
-/* ---- running ---- */
+/* ---- the_backend ---- */
 
-static const struct typing_store_suite_backend *running;
+static const struct typing_store_suite_backend *the_backend;
 
 static int set_up(void **state)
 {
     static struct fixture fixture;
-    fixture = (struct fixture){.backend = running};
-    running->start(running->context);
+    fixture = (struct fixture){.backend = the_backend};
+    the_backend->start(the_backend->context);
     for (size_t i = 0; i < PORTS; i++)
-        fixture.ports[i] = running->port(running->context);
+        fixture.ports[i] = the_backend->port(the_backend->context);
     *state = &fixture;
     return 0;
 }
@@ -385,7 +385,7 @@ static int tear_down(void **state)
     struct fixture *fixture = *state;
     for (size_t i = 0; i < PORTS; i++)
         typing_store_free(&fixture->ports[i]);
-    running->stop(running->context);
+    the_backend->stop(the_backend->context);
     return 0;
 }
 
@@ -409,6 +409,6 @@ int typing_store_suite_run(const struct typing_store_suite_backend *backend)
         TEST(ids_may_have_any_bytes_and_full_length),
         TEST(operations_match_a_model_over_random_steps),
     };
-    running = backend;
+    the_backend = backend;
     return cmocka_run_group_tests_name(backend->name, tests, NULL, NULL);
 }

@@ -51,7 +51,7 @@ static void on_crossing_call_answered(void *arg, const struct resp_value *reply)
 static void handle_live_call(struct call_operation *operation, size_t side, const struct call *call)
 {
     bool is_ringing = call->state == CALL_RINGING;
-    bool is_crossing = is_ringing && operation->callee.data &&
+    bool is_crossing = is_ringing && operation->callee.len > 0 &&
                        slice_equal(call->callee.user_id, operation->user) &&
                        slice_equal(call->caller.user_id, operation->callee);
     bool is_repeated = is_ringing && slice_equal(call->id, operation->id) &&
