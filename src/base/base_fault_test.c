@@ -47,7 +47,7 @@ static void buffer_failure_is_sticky(void **state)
     buffer_free(&whole);
 }
 
-static void blob_make_returns_null(void **state)
+static void blob_make_without_memory_returns_null(void **state)
 {
     (void)state;
     alloc_fault_after(1);
@@ -109,7 +109,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(buffer_failure_is_sticky),
-        cmocka_unit_test(blob_make_returns_null),
+        cmocka_unit_test(blob_make_without_memory_returns_null),
         cmocka_unit_test(id_list_copy_fails_and_leaves_the_list_empty),
         cmocka_unit_test(table_that_cannot_grow_still_works),
     };

@@ -6,20 +6,16 @@
 
 enum { BUFFER_CAP_MIN = 64 };
 
-static bool buffer_fail(struct buffer *buffer)
-{
-    buffer->failed = true;
-    return false;
-}
-
 static bool buffer_grow(struct buffer *buffer, size_t cap_min)
 {
     size_t cap = buffer->cap ? buffer->cap : BUFFER_CAP_MIN;
     while (cap < cap_min)
         cap *= 2;
     char *data = realloc(buffer->data, cap);
-    if (!data)
-        return buffer_fail(buffer);
+    if (!data) {
+        buffer->failed = true;
+        return false;
+    }
     buffer->data = data;
     buffer->cap = cap;
     return true;
@@ -30,8 +26,10 @@ bool buffer_reserve(struct buffer *buffer, size_t extra)
     if (buffer->failed)
         return false;
     size_t len_max = buffer->max ? buffer->max : SIZE_MAX / 4;
-    if (buffer->len > len_max || extra > len_max - buffer->len)
-        return buffer_fail(buffer);
+    if (buffer->len > len_max || extra > len_max - buffer->len) {
+        buffer->failed = true;
+        return false;
+    }
     return buffer->len + extra <= buffer->cap || buffer_grow(buffer, buffer->len + extra);
 }
 

@@ -1,7 +1,7 @@
 /*
  * A clock is a value: the time of this turn of the loop. Its owner advances it (the loop from the
- * system, a test or a simulator by hand); everybody else reads the fields and never asks the
- * system.
+ * system, a test or a simulator by hand); all other code reads the fields and never the
+ * system's clocks.
  *
  * `now_ms` is monotonic; all waiting is measured with it. `wall_ms` is Unix time in milliseconds;
  * it is only shown or stored. The wall clock may jump, so no decision depends on its differences.

@@ -25,24 +25,19 @@ static uint64_t rotate_left(uint64_t value, unsigned count)
 }
 
 /* xoshiro256** (Blackman and Vigna). */
-static uint64_t next_xoshiro(uint64_t state[4])
-{
-    uint64_t result = rotate_left(state[1] * 5, 7) * 9;
-    uint64_t shifted = state[1] << 17;
-    state[2] ^= state[0];
-    state[3] ^= state[1];
-    state[1] ^= state[2];
-    state[0] ^= state[3];
-    state[2] ^= shifted;
-    state[3] = rotate_left(state[3], 45);
-    return result;
-}
-
 static void refill_from_seed(struct random *random)
 {
+    uint64_t *state = random->state;
     for (size_t i = 0; i < sizeof(random->block); i += sizeof(uint64_t)) {
-        uint64_t value = htole64(next_xoshiro(random->state));
+        uint64_t value = htole64(rotate_left(state[1] * 5, 7) * 9);
         memcpy(random->block + i, &value, sizeof(value));
+        uint64_t shifted = state[1] << 17;
+        state[2] ^= state[0];
+        state[3] ^= state[1];
+        state[1] ^= state[2];
+        state[0] ^= state[3];
+        state[2] ^= shifted;
+        state[3] = rotate_left(state[3], 45);
     }
 }
 
@@ -52,21 +47,18 @@ void random_init_system(struct random *random)
     random->refill = refill_from_system;
 }
 
-/* splitmix64 (Steele, Lea and Flood): similar seeds give dissimilar states. */
-static uint64_t next_splitmix(uint64_t *seed)
-{
-    uint64_t mixed = *seed += 0x9e3779b97f4a7c15;
-    mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9;
-    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111eb;
-    return mixed ^ mixed >> 31;
-}
-
+/* The state comes from splitmix64 (Steele, Lea and Flood), so similar seeds give dissimilar
+ * states. */
 void random_init_seeded(struct random *random, uint64_t seed)
 {
     memset(random, 0, sizeof(*random));
     random->refill = refill_from_seed;
-    for (size_t i = 0; i < 4; i++)
-        random->state[i] = next_splitmix(&seed);
+    for (size_t i = 0; i < 4; i++) {
+        uint64_t mixed = seed += 0x9e3779b97f4a7c15;
+        mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9;
+        mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111eb;
+        random->state[i] = mixed ^ mixed >> 31;
+    }
 }
 
 void random_bytes(struct random *random, void *out, size_t len)

@@ -6,7 +6,7 @@
 
 enum { TABLE_BUCKETS_MIN = 64, TABLE_MOVES_PER_INSERT = 4 };
 
-static bool alloc_buckets(struct table_buckets *buckets, size_t count)
+static bool alloc_table_buckets(struct table_buckets *buckets, size_t count)
 {
     buckets->heads = calloc(count, sizeof(struct table_node *));
     buckets->count = buckets->heads ? count : 0;
@@ -28,7 +28,7 @@ static void push_table_node(struct table_buckets *buckets, struct table_node *no
 bool table_init(struct table *table, uint64_t seed, table_match match)
 {
     *table = (struct table){.seed = seed, .match = match};
-    return alloc_buckets(&table->current, TABLE_BUCKETS_MIN);
+    return alloc_table_buckets(&table->current, TABLE_BUCKETS_MIN);
 }
 
 void table_free(struct table *table)
@@ -43,7 +43,7 @@ static uint32_t table_hash_of(const struct table *table, struct slice key)
     return (uint32_t)XXH3_64bits_withSeed(key.data, key.len, table->seed);
 }
 
-static struct table_node *find_in_buckets(const struct table *table,
+static struct table_node *find_table_node(const struct table *table,
                                           const struct table_buckets *buckets, uint32_t hash,
                                           struct slice key)
 {
@@ -58,11 +58,11 @@ static struct table_node *find_in_buckets(const struct table *table,
 struct table_node *table_find(const struct table *table, struct slice key)
 {
     uint32_t hash = table_hash_of(table, key);
-    struct table_node *node = find_in_buckets(table, &table->current, hash, key);
-    return node ? node : find_in_buckets(table, &table->old, hash, key);
+    struct table_node *node = find_table_node(table, &table->current, hash, key);
+    return node ? node : find_table_node(table, &table->old, hash, key);
 }
 
-static void move_old_buckets(struct table *table, size_t moves)
+static void move_old_table_buckets(struct table *table, size_t moves)
 {
     for (; moves && table->old_next < table->old.count; moves--) {
         struct table_node *node = table->old.heads[table->old_next];
@@ -79,28 +79,22 @@ static void move_old_buckets(struct table *table, size_t moves)
     }
 }
 
-static void grow_full_table(struct table *table)
-{
-    if (table->old.count || table->size < table->current.count)
-        return;
-    struct table_buckets bigger;
-    if (!alloc_buckets(&bigger, table->current.count * 2))
-        return;
-    table->old = table->current;
-    table->old_next = 0;
-    table->current = bigger;
-}
-
 void table_insert(struct table *table, struct table_node *node, struct slice key)
 {
+    struct table_buckets bigger;
+    bool is_full = table->old.count == 0 && table->size >= table->current.count;
+    if (is_full && alloc_table_buckets(&bigger, table->current.count * 2)) {
+        table->old = table->current;
+        table->old_next = 0;
+        table->current = bigger;
+    }
     node->hash = table_hash_of(table, key);
-    grow_full_table(table);
     push_table_node(&table->current, node);
     table->size++;
-    move_old_buckets(table, TABLE_MOVES_PER_INSERT);
+    move_old_table_buckets(table, TABLE_MOVES_PER_INSERT);
 }
 
-static bool unlink_from_buckets(struct table_buckets *buckets, struct table_node *node)
+static bool unlink_table_node(struct table_buckets *buckets, struct table_node *node)
 {
     if (buckets->count == 0)
         return false;
@@ -115,8 +109,7 @@ static bool unlink_from_buckets(struct table_buckets *buckets, struct table_node
 
 void table_remove(struct table *table, struct table_node *node)
 {
-    bool found =
-        unlink_from_buckets(&table->current, node) || unlink_from_buckets(&table->old, node);
+    bool found = unlink_table_node(&table->current, node) || unlink_table_node(&table->old, node);
     assert(found);
     (void)found;
     node->next = NULL;
@@ -125,7 +118,7 @@ void table_remove(struct table *table, struct table_node *node)
 
 void table_each(struct table *table, table_visit visit, void *arg)
 {
-    move_old_buckets(table, SIZE_MAX);
+    move_old_table_buckets(table, SIZE_MAX);
     for (size_t i = 0; i < table->current.count; i++) {
         struct table_node *node = table->current.heads[i];
         while (node) {

@@ -3,7 +3,7 @@
  * buckets.
  *
  * Keys are bytes. The table hashes them with its own seed, so that clients cannot aim at one bucket,
- * and asks `match` whether a node has the key. Growth is incremental: an insert moves a few buckets
+ * and compares them with `match`. Growth is incremental: an insert moves a few buckets
  * from the old array, so that no insert pays for the whole table. If an allocation fails during
  * growth, chains get longer until a later insert succeeds; this is not an error.
  *

@@ -143,7 +143,7 @@ static void each_may_remove_the_visited_node(void **state)
     }
 }
 
-static void empty_key_is_valid(void **state)
+static void empty_key_can_be_looked_up(void **state)
 {
     struct table *table = *state;
     assert_null(table_find(table, SLICE_NONE));
@@ -158,7 +158,7 @@ int main(void)
         with_table(node_removed_during_growth_is_not_found),
         with_table(table_agrees_with_a_model),
         with_table(each_may_remove_the_visited_node),
-        with_table(empty_key_is_valid),
+        with_table(empty_key_can_be_looked_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

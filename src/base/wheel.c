@@ -8,7 +8,7 @@ void wheel_init(struct wheel *wheel, int64_t now_ms)
     wheel->now_ms = now_ms;
 }
 
-static void push_timer(struct wheel_timer **head, struct wheel_timer *timer)
+static void push_wheel_timer(struct wheel_timer **head, struct wheel_timer *timer)
 {
     timer->next = *head;
     timer->link = head;
@@ -22,19 +22,11 @@ static unsigned wheel_slot_at(int64_t at_ms, unsigned level)
     return (unsigned)(at_ms >> (level * WHEEL_SLOT_BITS)) & (WHEEL_SLOTS - 1);
 }
 
-/* Returns a slot of the last level for a time that differs from now above all levels: its own slot
- * if that comes up within the next turn of the wheel (time may be about to carry into the bits
- * above), else the last slot of that turn. */
-static unsigned last_level_slot(const struct wheel *wheel, int64_t at_ms)
-{
-    unsigned shift = (WHEEL_LEVELS - 1) * WHEEL_SLOT_BITS;
-    int64_t here = wheel->now_ms >> shift;
-    int64_t ahead = (at_ms >> shift) - here;
-    return (unsigned)(here + (ahead < WHEEL_SLOTS ? ahead : WHEEL_SLOTS - 1)) & (WHEEL_SLOTS - 1);
-}
-
-/* Places a timer with a future time in the highest level on which that time differs from now. */
-static void place_timer(struct wheel *wheel, struct wheel_timer *timer)
+/* Places a timer with a future time in the highest level on which that time differs from now. If
+ * it differs above all levels, it goes to the last level: to its own slot if that comes up within
+ * the next turn of the wheel (time may be about to carry into the bits above), else to the last slot
+ * of that turn. */
+static void place_wheel_timer(struct wheel *wheel, struct wheel_timer *timer)
 {
     uint64_t differing = (uint64_t)timer->at_ms ^ (uint64_t)wheel->now_ms;
     unsigned level = (63U - (unsigned)__builtin_clzll(differing)) / WHEEL_SLOT_BITS;
@@ -43,9 +35,13 @@ static void place_timer(struct wheel *wheel, struct wheel_timer *timer)
         slot = wheel_slot_at(timer->at_ms, level);
     } else {
         level = WHEEL_LEVELS - 1;
-        slot = last_level_slot(wheel, timer->at_ms);
+        unsigned shift = level * WHEEL_SLOT_BITS;
+        int64_t here = wheel->now_ms >> shift;
+        int64_t ahead = (timer->at_ms >> shift) - here;
+        slot =
+            (unsigned)(here + (ahead < WHEEL_SLOTS ? ahead : WHEEL_SLOTS - 1)) & (WHEEL_SLOTS - 1);
     }
-    push_timer(&wheel->slots[level][slot], timer);
+    push_wheel_timer(&wheel->slots[level][slot], timer);
     wheel->occupied[level] |= 1ULL << slot;
 }
 
@@ -65,9 +61,9 @@ void wheel_set(struct wheel *wheel, struct wheel_timer *timer, int64_t at_ms)
     wheel_cancel(wheel, timer);
     timer->at_ms = at_ms;
     if (at_ms > wheel->now_ms)
-        place_timer(wheel, timer);
+        place_wheel_timer(wheel, timer);
     else
-        push_timer(&wheel->due, timer);
+        push_wheel_timer(&wheel->due, timer);
 }
 
 /* Takes the timers out of a slot: some fire now, the others move to a finer level. */
@@ -79,32 +75,27 @@ static void empty_wheel_slot(struct wheel *wheel, unsigned level, unsigned slot)
     while (timer) {
         struct wheel_timer *next = timer->next;
         if (timer->at_ms > wheel->now_ms)
-            place_timer(wheel, timer);
+            place_wheel_timer(wheel, timer);
         else
-            push_timer(&wheel->firing, timer);
+            push_wheel_timer(&wheel->firing, timer);
         timer = next;
     }
 }
 
-/* Returns the start of the next occupied slot of a level; INT64_MAX if the level is empty. */
-static int64_t level_next_ms(const struct wheel *wheel, unsigned level)
-{
-    uint64_t occupied = wheel->occupied[level];
-    if (!occupied)
-        return INT64_MAX;
-    unsigned shift = level * WHEEL_SLOT_BITS;
-    unsigned here = wheel_slot_at(wheel->now_ms, level);
-    unsigned turn = (here + 1) & (WHEEL_SLOTS - 1);
-    uint64_t rotated = turn ? (occupied >> turn) | (occupied << (WHEEL_SLOTS - turn)) : occupied;
-    unsigned ahead = (unsigned)__builtin_ctzll(rotated) + 1;
-    return ((wheel->now_ms >> shift) + ahead) << shift;
-}
-
-static int64_t next_slot_ms(const struct wheel *wheel)
+/* Returns the start of the next occupied slot of any level; INT64_MAX if all slots are empty. */
+static int64_t wheel_next_slot_ms(const struct wheel *wheel)
 {
     int64_t next = INT64_MAX;
     for (unsigned level = 0; level < WHEEL_LEVELS; level++) {
-        int64_t at = level_next_ms(wheel, level);
+        uint64_t occupied = wheel->occupied[level];
+        if (!occupied)
+            continue;
+        unsigned shift = level * WHEEL_SLOT_BITS;
+        unsigned turn = (wheel_slot_at(wheel->now_ms, level) + 1) & (WHEEL_SLOTS - 1);
+        uint64_t rotated =
+            turn ? (occupied >> turn) | (occupied << (WHEEL_SLOTS - turn)) : occupied;
+        int64_t ahead = __builtin_ctzll(rotated) + 1;
+        int64_t at = ((wheel->now_ms >> shift) + ahead) << shift;
         if (at < next)
             next = at;
     }
@@ -113,13 +104,13 @@ static int64_t next_slot_ms(const struct wheel *wheel)
 
 int64_t wheel_next_ms(const struct wheel *wheel)
 {
-    return wheel->due || wheel->firing ? wheel->now_ms : next_slot_ms(wheel);
+    return wheel->due || wheel->firing ? wheel->now_ms : wheel_next_slot_ms(wheel);
 }
 
 /* Moves time to the next occupied slot, or to `until` if none comes before it. */
 static void step_wheel(struct wheel *wheel, int64_t until)
 {
-    int64_t next = next_slot_ms(wheel);
+    int64_t next = wheel_next_slot_ms(wheel);
     if (next > until) {
         wheel->now_ms = until;
         return;
@@ -139,7 +130,7 @@ size_t wheel_advance(struct wheel *wheel, int64_t now_ms, size_t max)
     while (wheel->due) {
         struct wheel_timer *timer = wheel->due;
         wheel_cancel(wheel, timer);
-        push_timer(&wheel->firing, timer);
+        push_wheel_timer(&wheel->firing, timer);
     }
     for (;;) {
         while (wheel->firing && fired < max) {

@@ -17,11 +17,16 @@
 
 enum { WHEEL_LEVELS = 5, WHEEL_SLOT_BITS = 6, WHEEL_SLOTS = 1 << WHEEL_SLOT_BITS };
 
+struct wheel_timer;
+
+/* Runs when the timer is due; the timer is not set then. May set it again or free its owner. */
+typedef void (*wheel_fire)(struct wheel_timer *timer);
+
 struct wheel_timer {
     struct wheel_timer *next;
     struct wheel_timer **link; /* the pointer to this timer; NULL if it is not set */
     int64_t at_ms;
-    void (*fire)(struct wheel_timer *timer);
+    wheel_fire fire;
 };
 
 struct wheel {
@@ -46,7 +51,7 @@ static inline bool wheel_is_set(const struct wheel_timer *timer)
 }
 
 /* Fires the timers that are due at `now_ms`, at most `max`; the others stay due for the next call.
- * Returns how many fired. A firing timer is no longer set; its callback may set or free it. */
+ * Returns how many fired. */
 size_t wheel_advance(struct wheel *wheel, int64_t now_ms, size_t max);
 
 /* Returns the earliest time at which wheel_advance() can have work; INT64_MAX if no timer is

@@ -30,8 +30,8 @@ struct bench {
     struct random random;
     int64_t now_ms; /* the argument of the running advance */
     size_t advances;
-    int64_t last_ms; /* time of the last timer that fired in order */
-    bool meddle;     /* callbacks set and cancel other timers */
+    int64_t last_ms;       /* time of the last timer that fired in order */
+    bool callbacks_change; /* callbacks set and cancel other timers */
     struct probe probes[TIMERS];
 };
 
@@ -64,7 +64,7 @@ static struct probe *some_probe(struct bench *bench)
     return &bench->probes[random_below(&bench->random, TIMERS)];
 }
 
-static void meddle(struct bench *bench, struct probe *self)
+static void change_timers(struct bench *bench, struct probe *self)
 {
     switch (random_below(&bench->random, 6)) {
     case 0:
@@ -84,7 +84,7 @@ static void meddle(struct bench *bench, struct probe *self)
     }
 }
 
-static void fire(struct wheel_timer *timer)
+static void on_probe_fired(struct wheel_timer *timer)
 {
     struct probe *probe = CONTAINER_OF(timer, struct probe, timer);
     struct bench *bench = probe->bench;
@@ -98,8 +98,8 @@ static void fire(struct wheel_timer *timer)
     }
     probe->expected_ms = INT64_MAX;
     probe->fired++;
-    if (bench->meddle)
-        meddle(bench, probe);
+    if (bench->callbacks_change)
+        change_timers(bench, probe);
 }
 
 static void start(struct bench *bench, uint64_t seed, int64_t now_ms)
@@ -111,7 +111,7 @@ static void start(struct bench *bench, uint64_t seed, int64_t now_ms)
     bench->last_ms = INT64_MIN;
     for (size_t i = 0; i < TIMERS; i++)
         bench->probes[i] =
-            (struct probe){.timer.fire = fire, .bench = bench, .expected_ms = INT64_MAX};
+            (struct probe){.timer.fire = on_probe_fired, .bench = bench, .expected_ms = INT64_MAX};
 }
 
 static size_t advance(struct bench *bench, int64_t now_ms, size_t max)
@@ -144,11 +144,11 @@ static int64_t some_jump(struct bench *bench)
     return (int64_t)random_below(&bench->random, (uint64_t)JUMPS_MS[pick] + 1);
 }
 
-static void run_against_model(uint64_t seed, bool meddling)
+static void run_against_model(uint64_t seed, bool callbacks_change)
 {
     struct bench bench;
     start(&bench, seed, (int64_t)seed * 977);
-    bench.meddle = meddling;
+    bench.callbacks_change = callbacks_change;
     for (int step = 0; step < 20000; step++) {
         switch (random_below(&bench.random, 4)) {
         case 0:
@@ -285,7 +285,7 @@ static void due_timer_can_be_cancelled_and_moved(void **state)
     assert_int_equal(advance(&bench, 100, NO_LIMIT), set_again);
 }
 
-static void again_and_again(struct wheel_timer *timer)
+static void on_probe_fired_set_to_past(struct wheel_timer *timer)
 {
     struct probe *probe = CONTAINER_OF(timer, struct probe, timer);
     probe->fired++;
@@ -297,7 +297,7 @@ static void timer_set_to_the_past_fires_at_the_next_advance(void **state)
     (void)state;
     struct bench bench;
     start(&bench, 1, 100);
-    bench.probes[0].timer.fire = again_and_again;
+    bench.probes[0].timer.fire = on_probe_fired_set_to_past;
     set(&bench.probes[0], 0);
     set(&bench.probes[1], 101);
     assert_int_equal(wheel_next_ms(&bench.wheel), 100);
