@@ -10,7 +10,7 @@ static bool json_fail_at(struct json *json, const char *at, const char *expected
     __attribute__((cold, noinline));
 static bool json_fail(struct json *json, const char *expected) __attribute__((cold, noinline));
 static char skip_json_space(struct json *json) __attribute__((noinline));
-static bool read_special_string(struct json *json, char *at, struct slice *out)
+static bool read_special_json_string(struct json *json, char *at, struct slice *out)
     __attribute__((noinline));
 
 /* Moves to the end of the input, so that later reads fail without a check of `error`. */
@@ -92,7 +92,7 @@ enum json_type json_peek(struct json *json)
 /* --- strings --- */
 
 /* Finds the quote that ends the string around `at`, and validates everything before it. */
-static const char *find_string_end(struct json *json, const char *at, bool *escaped)
+static const char *find_json_string_end(struct json *json, const char *at, bool *escaped)
 {
     const char *expected = "the end of the string";
     *escaped = false;
@@ -112,11 +112,11 @@ static const char *find_string_end(struct json *json, const char *at, bool *esca
 }
 
 /* Reads the rest of a string whose plain run ends at `at`. */
-static bool read_special_string(struct json *json, char *at, struct slice *out)
+static bool read_special_json_string(struct json *json, char *at, struct slice *out)
 {
     char *start = json->at + 1;
     bool escaped;
-    const char *end = find_string_end(json, at, &escaped);
+    const char *end = find_json_string_end(json, at, &escaped);
     if (!end)
         return false;
     json->at = start + (end - start) + 1;
@@ -132,7 +132,7 @@ static inline bool read_json_string(struct json *json, struct slice *out)
     char *start = json->at + 1;
     char *end = start + json_text_plain_run(start, json->end);
     if (end == json->end || *end != '"')
-        return read_special_string(json, end, out);
+        return read_special_json_string(json, end, out);
     json->at = end + 1;
     if (out)
         *out = (struct slice){start, (size_t)(end - start)};
@@ -148,31 +148,31 @@ bool json_string(struct json *json, struct slice *out)
 
 /* --- numbers --- */
 
-static inline bool is_digit_at(const char *at, const char *end)
+static inline bool is_json_digit_at(const char *at, const char *end)
 {
     return at < end && *at >= '0' && *at <= '9';
 }
 
 static char *skip_json_digits(char *at, const char *end)
 {
-    while (is_digit_at(at, end))
+    while (is_json_digit_at(at, end))
         at++;
     return at;
 }
 
 /* Returns the end of the number at `at`, or NULL if there is none. */
-static char *find_number_end(char *at, const char *end)
+static char *find_json_number_end(char *at, const char *end)
 {
     if (at < end && *at == '-')
         at++;
-    if (!is_digit_at(at, end))
+    if (!is_json_digit_at(at, end))
         return NULL;
     bool zero = *at++ == '0';
-    if (zero && is_digit_at(at, end))
+    if (zero && is_json_digit_at(at, end))
         return NULL;
     at = skip_json_digits(at, end);
     if (at < end && *at == '.') {
-        if (!is_digit_at(++at, end))
+        if (!is_json_digit_at(++at, end))
             return NULL;
         at = skip_json_digits(at, end);
     }
@@ -180,7 +180,7 @@ static char *find_number_end(char *at, const char *end)
         at++;
         if (at < end && (*at == '+' || *at == '-'))
             at++;
-        if (!is_digit_at(at, end))
+        if (!is_json_digit_at(at, end))
             return NULL;
         at = skip_json_digits(at, end);
     }
@@ -193,11 +193,11 @@ bool json_int(struct json *json, int64_t *out)
     char start = json_value_start(json);
     bool negative = start == '-';
     char *at = negative ? json->at + 1 : json->at;
-    if (!start || !is_digit_at(at, json->end))
+    if (!start || !is_json_digit_at(at, json->end))
         return json_fail(json, expected);
     const char *first = at;
     uint64_t magnitude = 0;
-    for (; is_digit_at(at, json->end); at++) {
+    for (; is_json_digit_at(at, json->end); at++) {
         /* Nineteen digits never exceed 2^64, so the check below sees the true number. */
         if (at - first == 19)
             return json_fail(json, expected);
@@ -213,7 +213,7 @@ bool json_int(struct json *json, int64_t *out)
 
 bool json_double(struct json *json, double *out)
 {
-    char *end = json_peek(json) == JSON_NUMBER ? find_number_end(json->at, json->end) : NULL;
+    char *end = json_peek(json) == JSON_NUMBER ? find_json_number_end(json->at, json->end) : NULL;
     if (!end)
         return json_fail(json, "a number");
     /* strtod() needs a terminator, and there may be no space for one after the input. */
@@ -230,13 +230,14 @@ bool json_double(struct json *json, double *out)
     return json_value_end(json, end);
 }
 
-/* --- words --- */
+/* --- literals --- */
 
-static inline bool read_json_word(struct json *json, struct slice word, const char *expected)
+static inline bool read_json_literal(struct json *json, struct slice literal, const char *expected)
 {
-    if ((size_t)(json->end - json->at) < word.len || memcmp(json->at, word.data, word.len) != 0)
+    if ((size_t)(json->end - json->at) < literal.len ||
+        memcmp(json->at, literal.data, literal.len) != 0)
         return json_fail(json, expected);
-    return json_value_end(json, json->at + word.len);
+    return json_value_end(json, json->at + literal.len);
 }
 
 bool json_bool(struct json *json, bool *out)
@@ -245,19 +246,19 @@ bool json_bool(struct json *json, bool *out)
     if (start != 't' && start != 'f')
         return json_fail(json, "true or false");
     *out = start == 't';
-    return read_json_word(json, *out ? SLICE("true") : SLICE("false"), "true or false");
+    return read_json_literal(json, *out ? SLICE("true") : SLICE("false"), "true or false");
 }
 
 bool json_null(struct json *json)
 {
     if (json_value_start(json) != 'n')
         return json_fail(json, "null");
-    return read_json_word(json, SLICE("null"), "null");
+    return read_json_literal(json, SLICE("null"), "null");
 }
 
 /* --- containers --- */
 
-static bool enter_container(struct json *json, bool array)
+static bool enter_json_container(struct json *json, bool array)
 {
     static_assert(JSON_DEPTH_MAX <= 32, "`arrays` has one bit for each level");
     if (json->depth == JSON_DEPTH_MAX) {
@@ -273,17 +274,17 @@ static bool enter_container(struct json *json, bool array)
 
 bool json_object(struct json *json)
 {
-    return json_value_start(json) == '{' ? enter_container(json, false)
+    return json_value_start(json) == '{' ? enter_json_container(json, false)
                                          : json_fail(json, "an object");
 }
 
 bool json_array(struct json *json)
 {
-    return json_value_start(json) == '[' ? enter_container(json, true)
+    return json_value_start(json) == '[' ? enter_json_container(json, true)
                                          : json_fail(json, "an array");
 }
 
-static inline bool is_in_array(const struct json *json)
+static inline bool is_in_json_array(const struct json *json)
 {
     return json->arrays >> (json->depth - 1) & 1;
 }
@@ -311,7 +312,7 @@ static inline bool next_json_item(struct json *json, char close, const char *exp
 /* If `key` is NULL, the key is only validated. */
 static inline bool next_json_member(struct json *json, struct slice *key)
 {
-    assert(json->error || (json->depth > 0 && !is_in_array(json)));
+    assert(json->error || (json->depth > 0 && !is_in_json_array(json)));
     if (!next_json_item(json, '}', "',' or '}'"))
         return false;
     if (json_value_start(json) != '"')
@@ -331,26 +332,26 @@ bool json_member(struct json *json, struct slice *key)
 
 bool json_element(struct json *json)
 {
-    assert(json->error || (json->depth > 0 && is_in_array(json)));
+    assert(json->error || (json->depth > 0 && is_in_json_array(json)));
     return next_json_item(json, ']', "',' or ']'");
 }
 
 /* --- whole values --- */
 
 /* Skips a scalar, or enters a container. */
-static bool skip_scalar_or_enter(struct json *json)
+static bool skip_json_scalar_or_enter(struct json *json)
 {
     bool ignored;
     char *end;
     switch (json_peek(json)) {
     case JSON_OBJECT:
-        return enter_container(json, false);
+        return enter_json_container(json, false);
     case JSON_ARRAY:
-        return enter_container(json, true);
+        return enter_json_container(json, true);
     case JSON_STRING:
         return read_json_string(json, NULL) && json_value_end(json, json->at);
     case JSON_NUMBER:
-        end = find_number_end(json->at, json->end);
+        end = find_json_number_end(json->at, json->end);
         return end ? json_value_end(json, end) : json_fail(json, "a number");
     case JSON_TRUE:
     case JSON_FALSE:
@@ -366,12 +367,12 @@ static bool skip_scalar_or_enter(struct json *json)
 bool json_skip(struct json *json)
 {
     unsigned outside = json->depth;
-    if (!skip_scalar_or_enter(json))
+    if (!skip_json_scalar_or_enter(json))
         return false;
     while (json->depth > outside) {
-        bool item = is_in_array(json) ? json_element(json) : next_json_member(json, NULL);
+        bool item = is_in_json_array(json) ? json_element(json) : next_json_member(json, NULL);
         if (item)
-            skip_scalar_or_enter(json);
+            skip_json_scalar_or_enter(json);
         if (json->error)
             return false;
     }

@@ -64,7 +64,7 @@ static const char *const invalid_numbers[] = {
     "1ee5", "0x10", "1a", "--1", "1 2", "NaN", "Infinity", "-Infinity", "1.2.3", "1_000", "-.5",
 };
 
-static const char *const invalid_words[] = {
+static const char *const invalid_literals[] = {
     "t", "tru", "truE", "True", "truee", "fals", "falsy", "nul", "nulll", "undefined", "true false",
 };
 
@@ -184,7 +184,7 @@ static void ungrammatical_input_is_refused(void **state)
     (void)state;
     ASSERT_ALL_REFUSED(invalid_nothing);
     ASSERT_ALL_REFUSED(invalid_numbers);
-    ASSERT_ALL_REFUSED(invalid_words);
+    ASSERT_ALL_REFUSED(invalid_literals);
     ASSERT_ALL_REFUSED(invalid_strings);
     ASSERT_ALL_REFUSED(invalid_arrays);
     ASSERT_ALL_REFUSED(invalid_objects);
@@ -272,7 +272,7 @@ static void nesting_is_bounded(void **state)
 }
 
 /* The eight-bytes-at-once path must stop exactly where the byte-by-byte path does. */
-static void every_byte_is_judged_alike_at_every_offset(void **state)
+static void only_plain_bytes_are_accepted_unescaped_at_every_offset(void **state)
 {
     (void)state;
     for (size_t place = 1; place <= 17; place++) {
@@ -419,7 +419,7 @@ int main(void)
         cmocka_unit_test(lone_surrogate_differs_from_an_invalid_escape),
         cmocka_unit_test(wrappable_value_leaves_levels_for_its_wrapping),
         cmocka_unit_test(nesting_is_bounded),
-        cmocka_unit_test(every_byte_is_judged_alike_at_every_offset),
+        cmocka_unit_test(only_plain_bytes_are_accepted_unescaped_at_every_offset),
         cmocka_unit_test(random_values_are_accepted_and_prefixes_do_not_crash),
         cmocka_unit_test(second_copy_equals_the_first),
     };

@@ -1,5 +1,5 @@
 /*
- * The inside of JSON strings, for the parser and the writer only.
+ * Scans and unescapes the contents of JSON strings, for the parser and the writer only.
  *
  * Most of a string is plain (printable ASCII except quote and backslash) and is copied unchanged,
  * so both look for the end of the plain run first and handle the byte that ended it separately.

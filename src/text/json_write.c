@@ -46,7 +46,7 @@ void json_write_array_end(struct buffer *out)
 
 /* Writes the character that ended a plain run, if any, and returns how many bytes of input it
  * is. */
-static size_t write_special_character(struct buffer *out, struct slice rest)
+static size_t write_special_json_character(struct buffer *out, struct slice rest)
 {
     static const char hex[] = "0123456789abcdef";
     static const char letters[] = "btn\0fr"; /* escapes of the bytes 8 to 13 */
@@ -74,20 +74,8 @@ static size_t write_special_character(struct buffer *out, struct slice rest)
     return sequence;
 }
 
-static void write_special_string(struct buffer *out, struct slice value)
-{
-    write_json_item(out, SLICE("\""));
-    while (value.len > 0) {
-        size_t plain = json_text_plain_run(value.data, value.data + value.len);
-        buffer_append(out, value.data, plain);
-        value = slice_after(value, plain);
-        value = slice_after(value, write_special_character(out, value));
-    }
-    buffer_append_byte(out, '"');
-}
-
 /* Writes a plain string, as most are, in one step. Returns false if it is not plain. */
-static inline bool write_plain_string(struct buffer *out, struct slice value)
+static inline bool write_plain_json_string(struct buffer *out, struct slice value)
 {
     if (value.len && json_text_plain_run(value.data, value.data + value.len) != value.len)
         return false;
@@ -107,8 +95,16 @@ static inline bool write_plain_string(struct buffer *out, struct slice value)
 
 void json_write_string(struct buffer *out, struct slice value)
 {
-    if (!write_plain_string(out, value))
-        write_special_string(out, value);
+    if (write_plain_json_string(out, value))
+        return;
+    write_json_item(out, SLICE("\""));
+    while (value.len > 0) {
+        size_t plain = json_text_plain_run(value.data, value.data + value.len);
+        buffer_append(out, value.data, plain);
+        value = slice_after(value, plain);
+        value = slice_after(value, write_special_json_character(out, value));
+    }
+    buffer_append_byte(out, '"');
 }
 
 void json_write_key(struct buffer *out, struct slice key)

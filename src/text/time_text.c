@@ -44,7 +44,7 @@ static int64_t days_from_date(struct date date)
     return era * DAYS_PER_ERA + day_of_era - DAYS_FROM_ERA_TO_1970;
 }
 
-static void write_two_digits(char *out, unsigned value)
+static void write_two_time_digits(char *out, unsigned value)
 {
     out[0] = (char)('0' + value / 10);
     out[1] = (char)('0' + value % 10);
@@ -62,15 +62,15 @@ void time_text_write(char out[TIME_TEXT_LEN], int64_t wall_ms)
     unsigned ms_of_day = (unsigned)(ms % MS_PER_DAY);
 
     memcpy(out, "0000-00-00T00:00:00.000Z", TIME_TEXT_LEN);
-    write_two_digits(out, date.year / 100);
-    write_two_digits(out + 2, date.year % 100);
-    write_two_digits(out + 5, date.month);
-    write_two_digits(out + 8, date.day);
-    write_two_digits(out + 11, ms_of_day / MS_PER_HOUR);
-    write_two_digits(out + 14, ms_of_day / MS_PER_MINUTE % 60);
-    write_two_digits(out + 17, ms_of_day / MS_PER_SECOND % 60);
+    write_two_time_digits(out, date.year / 100);
+    write_two_time_digits(out + 2, date.year % 100);
+    write_two_time_digits(out + 5, date.month);
+    write_two_time_digits(out + 8, date.day);
+    write_two_time_digits(out + 11, ms_of_day / MS_PER_HOUR);
+    write_two_time_digits(out + 14, ms_of_day / MS_PER_MINUTE % 60);
+    write_two_time_digits(out + 17, ms_of_day / MS_PER_SECOND % 60);
     out[20] = (char)('0' + ms_of_day / 100 % 10);
-    write_two_digits(out + 21, ms_of_day % 100);
+    write_two_time_digits(out + 21, ms_of_day % 100);
 }
 
 static bool is_time_digit(char character)
@@ -93,7 +93,7 @@ static bool take_time_digits(struct slice *text, size_t count, unsigned *value)
     return true;
 }
 
-static bool take_character_of(struct slice *text, const char *characters)
+static bool take_time_character(struct slice *text, const char *characters)
 {
     if (text->len == 0 || text->data[0] == '\0' || !strchr(characters, text->data[0]))
         return false;
@@ -101,37 +101,34 @@ static bool take_character_of(struct slice *text, const char *characters)
     return true;
 }
 
-static unsigned days_in_month(unsigned year, unsigned month)
-{
-    static const uint8_t days[12] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    return days[month - 1] + (unsigned)(leap && month == 2);
-}
-
 static bool take_time_date(struct slice *text, struct date *date)
 {
-    return take_time_digits(text, 4, &date->year) && take_character_of(text, "-") &&
-           take_time_digits(text, 2, &date->month) && take_character_of(text, "-") &&
-           take_time_digits(text, 2, &date->day) && date->month >= 1 && date->month <= 12 &&
-           date->day >= 1 && date->day <= days_in_month(date->year, date->month);
+    static const uint8_t days[12] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    if (!take_time_digits(text, 4, &date->year) || !take_time_character(text, "-") ||
+        !take_time_digits(text, 2, &date->month) || !take_time_character(text, "-") ||
+        !take_time_digits(text, 2, &date->day) || date->month < 1 || date->month > 12)
+        return false;
+    bool is_leap_year = date->year % 4 == 0 && (date->year % 100 != 0 || date->year % 400 == 0);
+    unsigned day_max = days[date->month - 1] + (unsigned)(is_leap_year && date->month == 2);
+    return date->day >= 1 && date->day <= day_max;
 }
 
 /* A leap second (":60") counts as the second after it, since Unix time cannot express it. */
 static bool take_time_of_day(struct slice *text, int64_t *ms)
 {
     unsigned hour, minute, second;
-    if (!take_time_digits(text, 2, &hour) || !take_character_of(text, ":") ||
-        !take_time_digits(text, 2, &minute) || !take_character_of(text, ":") ||
+    if (!take_time_digits(text, 2, &hour) || !take_time_character(text, ":") ||
+        !take_time_digits(text, 2, &minute) || !take_time_character(text, ":") ||
         !take_time_digits(text, 2, &second))
         return false;
     *ms = (int64_t)hour * MS_PER_HOUR + minute * MS_PER_MINUTE + second * MS_PER_SECOND;
     return hour <= 23 && minute <= 59 && second <= 60;
 }
 
-static bool take_fraction(struct slice *text, int64_t *ms)
+static bool take_time_fraction(struct slice *text, int64_t *ms)
 {
     *ms = 0;
-    if (!take_character_of(text, "."))
+    if (!take_time_character(text, "."))
         return true;
     size_t count = 0;
     for (int64_t scale = 100; count < text->len && is_time_digit(text->data[count]); count++) {
@@ -143,15 +140,15 @@ static bool take_fraction(struct slice *text, int64_t *ms)
 }
 
 /* Takes "Z" or the offset of the local time from UTC. */
-static bool take_offset(struct slice *text, int64_t *ms)
+static bool take_time_offset(struct slice *text, int64_t *ms)
 {
     *ms = 0;
-    if (take_character_of(text, "Zz"))
+    if (take_time_character(text, "Zz"))
         return true;
     bool behind = text->len > 0 && text->data[0] == '-';
     unsigned hours, minutes;
-    if (!take_character_of(text, "+-") || !take_time_digits(text, 2, &hours) ||
-        !take_character_of(text, ":") || !take_time_digits(text, 2, &minutes) || hours > 23 ||
+    if (!take_time_character(text, "+-") || !take_time_digits(text, 2, &hours) ||
+        !take_time_character(text, ":") || !take_time_digits(text, 2, &minutes) || hours > 23 ||
         minutes > 59)
         return false;
     *ms = (int64_t)hours * MS_PER_HOUR + minutes * MS_PER_MINUTE;
@@ -164,9 +161,9 @@ bool time_text_parse(struct slice text, int64_t *wall_ms)
 {
     struct date date;
     int64_t time_ms, fraction_ms, offset_ms;
-    if (!take_time_date(&text, &date) || !take_character_of(&text, "Tt") ||
-        !take_time_of_day(&text, &time_ms) || !take_fraction(&text, &fraction_ms) ||
-        !take_offset(&text, &offset_ms) || text.len != 0)
+    if (!take_time_date(&text, &date) || !take_time_character(&text, "Tt") ||
+        !take_time_of_day(&text, &time_ms) || !take_time_fraction(&text, &fraction_ms) ||
+        !take_time_offset(&text, &offset_ms) || text.len != 0)
         return false;
     *wall_ms = days_from_date(date) * MS_PER_DAY + time_ms + fraction_ms - offset_ms;
     return true;

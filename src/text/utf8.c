@@ -33,7 +33,7 @@ static const unsigned char *skip_ascii(const unsigned char *at, const unsigned c
     return at;
 }
 
-static uint32_t state_after_lead(unsigned char byte)
+static uint32_t utf8_state_after_lead(unsigned char byte)
 {
     if (byte < 0xc2)
         return REFUSED;
@@ -46,7 +46,7 @@ static uint32_t state_after_lead(unsigned char byte)
     return REFUSED;
 }
 
-static uint32_t state_after_continuation(uint32_t state, unsigned char byte)
+static uint32_t utf8_state_after_continuation(uint32_t state, unsigned char byte)
 {
     if (byte < DUE_MIN(state) || byte > DUE_MAX(state))
         return REFUSED;
@@ -60,11 +60,11 @@ bool utf8_feed(struct utf8 *utf8, const char *data, size_t len)
     uint32_t state = utf8->state;
     while (at < end && state != REFUSED) {
         if (state != 0)
-            state = state_after_continuation(state, *at++);
+            state = utf8_state_after_continuation(state, *at++);
         else if (*at < 0x80)
             at = skip_ascii(at, end);
         else
-            state = state_after_lead(*at++);
+            state = utf8_state_after_lead(*at++);
     }
     utf8->state = state;
     return state != REFUSED;

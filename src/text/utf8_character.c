@@ -3,14 +3,14 @@
 #include <assert.h>
 #include <stdbool.h>
 
-static bool is_continuation_byte(unsigned char byte)
+static bool is_utf8_continuation(unsigned char byte)
 {
     return (byte & 0xc0) == 0x80;
 }
 
 /* Only the range of the second byte depends on the first. It excludes overlong forms (after E0 and
  * F0), surrogates (ED) and code points that are too large (F4). */
-static bool is_valid_second_byte(unsigned char first, unsigned char second)
+static bool is_utf8_second_byte(unsigned char first, unsigned char second)
 {
     unsigned char min = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
     unsigned char max = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
@@ -24,15 +24,15 @@ size_t utf8_character_len(const char *at, size_t len)
         return 0;
     if (byte[0] < 0x80)
         return 1;
-    if (byte[0] < 0xc2 || byte[0] > 0xf4 || len < 2 || !is_valid_second_byte(byte[0], byte[1]))
+    if (byte[0] < 0xc2 || byte[0] > 0xf4 || len < 2 || !is_utf8_second_byte(byte[0], byte[1]))
         return 0;
     if (byte[0] < 0xe0)
         return 2;
-    if (len < 3 || !is_continuation_byte(byte[2]))
+    if (len < 3 || !is_utf8_continuation(byte[2]))
         return 0;
     if (byte[0] < 0xf0)
         return 3;
-    return len >= 4 && is_continuation_byte(byte[3]) ? 4 : 0;
+    return len >= 4 && is_utf8_continuation(byte[3]) ? 4 : 0;
 }
 
 size_t utf8_character_write(char *out, uint32_t code_point)
