@@ -54,7 +54,7 @@ bool log_enabled(enum log_level level)
 /* Returns the length of the character at the start of `text` if it is printable, else 0. Control
  * characters (ASCII and C1, U+0080 to U+009F), line and paragraph separators and changes of the
  * writing direction (U+2028 to U+202E, U+2066 to U+2069) are not. */
-static size_t printable_len(struct slice text)
+static size_t log_printable_len(struct slice text)
 {
     const unsigned char *at = (const unsigned char *)text.data;
     size_t len = utf8_character_len(text.data, text.len);
@@ -69,11 +69,11 @@ static size_t printable_len(struct slice text)
     return len;
 }
 
-static size_t quote_character(char *to, struct slice text, size_t *taken)
+static size_t log_quote_character(char *to, struct slice text, size_t *taken)
 {
     static const char hex[] = "0123456789abcdef";
     char first = text.data[0];
-    *taken = printable_len(text);
+    *taken = log_printable_len(text);
     if (*taken == 0) {
         *taken = 1;
         memcpy(to, (char[]){'\\', 'x', hex[first >> 4 & 15], hex[first & 15]}, 4);
@@ -91,17 +91,17 @@ static size_t quote_character(char *to, struct slice text, size_t *taken)
 enum { QUOTED_BYTE_MAX = 4, QUOTED_EXTRA = sizeof("\"...\"") };
 
 /* Quotes `bytes_max` bytes of the value into `text`, which is large enough. */
-static const char *quote_value(char *text, size_t bytes_max, struct slice value)
+static const char *log_quote_value(char *text, size_t bytes_max, struct slice value)
 {
     char *to = text;
     struct slice rest = value;
     size_t taken = 0;
     *to++ = '"';
     for (size_t shown = 0; rest.len > 0; shown += taken) {
-        size_t len = printable_len(rest);
+        size_t len = log_printable_len(rest);
         if (shown + (len ? len : 1) > bytes_max)
             break;
-        to += quote_character(to, rest, &taken);
+        to += log_quote_character(to, rest, &taken);
         rest = slice_after(rest, taken);
     }
     if (rest.len > 0)
@@ -114,13 +114,13 @@ const char *log_quote(struct slice value)
 {
     static _Thread_local char ring[LOG_QUOTE_RING][LOG_QUOTE_MAX * QUOTED_BYTE_MAX + QUOTED_EXTRA];
     static _Thread_local unsigned next;
-    return quote_value(ring[next++ % LOG_QUOTE_RING], LOG_QUOTE_MAX, value);
+    return log_quote_value(ring[next++ % LOG_QUOTE_RING], LOG_QUOTE_MAX, value);
 }
 
 const char *log_sentence(struct slice text)
 {
     static _Thread_local char quoted[LOG_SENTENCE_MAX * QUOTED_BYTE_MAX + QUOTED_EXTRA];
-    return quote_value(quoted, LOG_SENTENCE_MAX, text);
+    return log_quote_value(quoted, LOG_SENTENCE_MAX, text);
 }
 
 /* --- rate limit --- */
@@ -146,22 +146,22 @@ static bool admit_log_line(struct log_site *site, int64_t now_ms, unsigned *supp
 /* Reserved behind the pairs, so that the end of a line is never cut. */
 enum { LINE_END_MAX = sizeof("\" truncated=true suppressed=4294967295\n") - 1 };
 
-struct line {
+struct log_line {
     char text[LOG_LINE_MAX];
     size_t len;
     bool quoted;  /* inside a quoted value */
     bool escaped; /* after a backslash in a quoted value */
 };
 
-static void line_add(struct line *line, const char *text, size_t len)
+static void log_line_add(struct log_line *line, const char *text, size_t len)
 {
     assert(len <= sizeof(line->text) - line->len);
     memcpy(line->text + line->len, text, len);
     line->len += len;
 }
 
-static void line_start(struct line *line, const struct log_site *site, enum log_level level,
-                       int64_t wall_ms)
+static void log_line_start(struct log_line *line, const struct log_site *site, enum log_level level,
+                           int64_t wall_ms)
 {
     char time[TIME_TEXT_LEN];
     int len;
@@ -178,46 +178,42 @@ static void line_start(struct line *line, const struct log_site *site, enum log_
     line->quoted = line->escaped = false;
 }
 
-static void line_follow_quotes(struct line *line, char character)
-{
-    if (line->escaped)
-        line->escaped = false;
-    else if (character == '"')
-        line->quoted = !line->quoted;
-    else
-        line->escaped = line->quoted && character == '\\';
-}
-
-/* Adds as much of the pairs as fits. Returns true if that was everything. */
-static bool line_add_pairs(struct line *line, struct slice pairs)
+/* Adds as much of the pairs as fits, and tracks whether a cut would be inside a quoted value. Returns
+ * true if all of it fits. */
+static bool log_line_add_pairs(struct log_line *line, struct slice pairs)
 {
     while (pairs.len > 0) {
-        size_t len = printable_len(pairs);
+        size_t len = log_printable_len(pairs);
         struct slice shown = len ? slice_first(pairs, len) : SLICE("?");
         if (shown.len > sizeof(line->text) - line->len - LINE_END_MAX)
             return false;
-        line_follow_quotes(line, shown.data[0]);
-        line_add(line, shown.data, shown.len);
+        if (line->escaped)
+            line->escaped = false;
+        else if (shown.data[0] == '"')
+            line->quoted = !line->quoted;
+        else
+            line->escaped = line->quoted && shown.data[0] == '\\';
+        log_line_add(line, shown.data, shown.len);
         pairs = slice_after(pairs, len ? len : 1);
     }
     return true;
 }
 
-/* Closes a value that was cut open first, or the pairs that follow would be part of it. */
-static void line_finish(struct line *line, bool whole, unsigned suppressed)
+/* First closes a quoted value that was cut, or the pairs that follow would be part of it. */
+static void log_line_finish(struct log_line *line, bool whole, unsigned suppressed)
 {
     char count[32];
     if (line->escaped)
         line->len--;
     if (line->quoted)
-        line_add(line, "\"", 1);
+        log_line_add(line, "\"", 1);
     if (!whole)
-        line_add(line, " truncated=true", strlen(" truncated=true"));
+        log_line_add(line, " truncated=true", strlen(" truncated=true"));
     if (suppressed) {
         int len = snprintf(count, sizeof(count), " suppressed=%u", suppressed);
-        line_add(line, count, (size_t)len);
+        log_line_add(line, count, (size_t)len);
     }
-    line_add(line, "\n", 1);
+    log_line_add(line, "\n", 1);
 }
 
 void log_write(struct log_site *site, enum log_level level, const char *format, ...)
@@ -236,11 +232,11 @@ void log_write(struct log_site *site, enum log_level level, const char *format, 
     va_end(args);
     bool whole = len < (int)sizeof(pairs) - 1;
 
-    struct line line;
-    line_start(&line, site, level, clock.wall_ms);
+    struct log_line line;
+    log_line_start(&line, site, level, clock.wall_ms);
     if (len > 0)
-        whole = line_add_pairs(&line, slice_of(pairs)) && whole;
-    line_finish(&line, whole, suppressed);
+        whole = log_line_add_pairs(&line, slice_of(pairs)) && whole;
+    log_line_finish(&line, whole, suppressed);
     while (write(STDERR_FILENO, line.text, line.len) < 0 && errno == EINTR)
         ;
 out:

@@ -108,7 +108,7 @@ static void level_names_are_parsed(void **state)
     assert_false(log_level_parse(SLICE("warning"), &level));
 }
 
-static void storm_is_suppressed_and_counted(void **state)
+static void lines_beyond_the_burst_are_suppressed_and_counted(void **state)
 {
     (void)state;
     struct capture capture;
@@ -173,7 +173,7 @@ static void errno_is_preserved(void **state)
     assert_int_equal(errno_after, ENOENT);
 }
 
-static void quote_escapes_forgeries(void **state)
+static void quote_escapes_quotes_and_control_characters(void **state)
 {
     (void)state;
     static const struct {
@@ -226,7 +226,7 @@ static void sentence_is_quoted_and_cut_later(void **state)
     assert_int_equal(strlen(cut), LOG_SENTENCE_MAX + 2 + 4 + 3);
 }
 
-static void four_quotes_fit_in_one_call(void **state)
+static void four_quotes_are_valid_at_a_time(void **state)
 {
     (void)state;
     const char *quotes[LOG_QUOTE_RING];
@@ -259,7 +259,7 @@ static unsigned pair_count(const char *line)
     return line[0] == '\n' && line[1] == '\0' ? pairs : 0;
 }
 
-static void random_value(struct random *random, char *value, size_t len)
+static void fill_with_hostile_bytes(struct random *random, char *value, size_t len)
 {
     static const char hostile[] = "\"\\\n\r= \x1b\x7f\xc2\x9b\xe2\x80\xa8 axn";
     for (size_t i = 0; i < len; i++)
@@ -275,7 +275,7 @@ static void value_cannot_forge_a_pair_or_line(void **state)
     for (int round = 0; round < 2000; round++) {
         char value[100];
         size_t len = random_below(&random, sizeof(value) + 1);
-        random_value(&random, value, len);
+        fill_with_hostile_bytes(&random, value, len);
         struct log_site site = {.event = "hostile"};
         struct capture capture;
         capture_start(&capture);
@@ -329,13 +329,13 @@ int main(void)
         cmocka_unit_test(journal_line_has_syslog_level_and_no_time),
         cmocka_unit_test(line_below_the_level_is_not_formatted),
         cmocka_unit_test(level_names_are_parsed),
-        cmocka_unit_test(storm_is_suppressed_and_counted),
+        cmocka_unit_test(lines_beyond_the_burst_are_suppressed_and_counted),
         cmocka_unit_test(every_suppressed_line_is_counted_across_threads),
         cmocka_unit_test(errno_is_preserved),
-        cmocka_unit_test(quote_escapes_forgeries),
+        cmocka_unit_test(quote_escapes_quotes_and_control_characters),
         cmocka_unit_test(quote_cuts_between_characters),
         cmocka_unit_test(sentence_is_quoted_and_cut_later),
-        cmocka_unit_test(four_quotes_fit_in_one_call),
+        cmocka_unit_test(four_quotes_are_valid_at_a_time),
         cmocka_unit_test(value_cannot_forge_a_pair_or_line),
         cmocka_unit_test(long_line_is_cut_and_marked),
         cmocka_unit_test(raw_control_characters_are_never_written),
