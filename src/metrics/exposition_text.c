@@ -7,7 +7,7 @@
 
 enum { LAST_FINITE_BUCKET = METRICS_HISTOGRAM_BUCKETS - 2 };
 
-static double bucket_bound_s(size_t bucket)
+static double histogram_bound_s(size_t bucket)
 {
     return (double)(UINT64_C(1) << bucket) * MICROSECONDS;
 }
@@ -25,12 +25,12 @@ double exposition_text_quantile(const struct exposition_histogram *now,
     for (size_t i = 0; i <= LAST_FINITE_BUCKET; i++) {
         double count = (double)(now->buckets[i] - base->buckets[i]);
         if (count > 0 && below + count >= rank) {
-            double from_s = i == 0 ? 0 : bucket_bound_s(i - 1);
-            return from_s + (bucket_bound_s(i) - from_s) * (rank - below) / count;
+            double from_s = i == 0 ? 0 : histogram_bound_s(i - 1);
+            return from_s + (histogram_bound_s(i) - from_s) * (rank - below) / count;
         }
         below += count;
     }
-    return bucket_bound_s(LAST_FINITE_BUCKET);
+    return histogram_bound_s(LAST_FINITE_BUCKET);
 }
 
 static int64_t metric_growth(const struct exposition_totals *now,
@@ -40,14 +40,14 @@ static int64_t metric_growth(const struct exposition_totals *now,
 }
 
 /* Part and whole are not read at the same instant, so the quotient may exceed 1; cut it there. */
-static double share_of(int64_t part, int64_t whole)
+static double metric_share(int64_t part, int64_t whole)
 {
     if (whole <= 0)
         return 0;
     return part < whole ? (double)part / (double)whole : 1;
 }
 
-static double compute_metric(const struct exposition_text *text, const struct metric_row *row)
+static double compute_metric_value(const struct exposition_text *text, const struct metric_row *row)
 {
     int64_t part = metric_growth(&text->now, &text->recent_base, row->source);
     int64_t other = metric_growth(&text->now, &text->recent_base, row->other);
@@ -58,16 +58,16 @@ static double compute_metric(const struct exposition_text *text, const struct me
                                     1000 / (double)elapsed_ms
                               : 0;
     case METRIC_SHOWN_SHARE_OF:
-        return share_of(part, other);
+        return metric_share(part, other);
     case METRIC_SHOWN_SHARE_BESIDE:
-        return share_of(part, part + other);
+        return metric_share(part, part + other);
     default:
         return exposition_text_quantile(&text->now.latencies[row->latency],
                                         &text->recent_base.latencies[row->latency], 0.99);
     }
 }
 
-static void write_metric(const struct exposition_text *text, enum metric metric)
+static void write_exposition_metric(const struct exposition_text *text, enum metric metric)
 {
     const struct metric_row *row = &metric_rows[metric];
     int64_t value = text->now.values[metric];
@@ -85,31 +85,27 @@ static void write_metric(const struct exposition_text *text, enum metric metric)
         buffer_printf(text->out, "%.9g", (double)value / 1000);
         break;
     default:
-        buffer_printf(text->out, "%.9g", compute_metric(text, row));
+        buffer_printf(text->out, "%.9g", compute_metric_value(text, row));
     }
     buffer_append_byte(text->out, '\n');
-}
-
-static void write_latency_histogram(struct buffer *out, const struct metric_latency_row *row,
-                                    const struct exposition_histogram *histogram)
-{
-    double bounds[LAST_FINITE_BUCKET + 1];
-    for (size_t i = 0; i <= LAST_FINITE_BUCKET; i++)
-        bounds[i] = bucket_bound_s(i);
-    metric_text_histogram(
-        out, row->name, row->help,
-        &(struct metric_text_histogram){.buckets = histogram->buckets,
-                                        .bounds = bounds,
-                                        .count = METRICS_HISTOGRAM_BUCKETS,
-                                        .sum = (double)histogram->sum_us * MICROSECONDS});
 }
 
 void exposition_text_write(const struct exposition_text *text)
 {
     for (enum metric metric = 0; metric < METRIC_COUNT; metric++)
-        write_metric(text, metric);
-    for (enum metrics_latency latency = 0; latency < LATENCY_COUNT; latency++)
-        write_latency_histogram(text->out, &metric_latency_rows[latency],
-                                &text->now.latencies[latency]);
+        write_exposition_metric(text, metric);
+    double bounds[LAST_FINITE_BUCKET + 1];
+    for (size_t i = 0; i <= LAST_FINITE_BUCKET; i++)
+        bounds[i] = histogram_bound_s(i);
+    for (enum metrics_latency latency = 0; latency < LATENCY_COUNT; latency++) {
+        const struct metric_latency_row *row = &metric_latency_rows[latency];
+        const struct exposition_histogram *histogram = &text->now.latencies[latency];
+        metric_text_histogram(
+            text->out, row->name, row->help,
+            &(struct metric_text_histogram){.buckets = histogram->buckets,
+                                            .bounds = bounds,
+                                            .count = METRICS_HISTOGRAM_BUCKETS,
+                                            .sum = (double)histogram->sum_us * MICROSECONDS});
+    }
     metric_text_process(text->out, text->start_wall_ms);
 }

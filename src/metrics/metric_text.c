@@ -31,7 +31,8 @@ void metric_text_histogram(struct buffer *out, const char *name, const char *hel
                   (unsigned long long)below);
 }
 
-static void write_known_gauge(struct buffer *out, const char *name, const char *help, int64_t value)
+static void write_metric_if_known(struct buffer *out, const char *name, const char *help,
+                                  int64_t value)
 {
     if (value >= 0)
         metric_text_value(out, name, "gauge", help, value);
@@ -44,7 +45,7 @@ void metric_text_process(struct buffer *out, int64_t start_wall_ms)
     metric_text_head(out, "process_start_time_seconds", "gauge",
                      "Unix time at which the process started");
     buffer_printf(out, "rollcall_process_start_time_seconds %.3f\n", (double)start_wall_ms / 1000);
-    write_known_gauge(out, "process_resident_memory_bytes", "Resident memory of the process",
-                      process_resident_bytes());
-    write_known_gauge(out, "process_open_fds", "Open file descriptors", process_open_fds());
+    write_metric_if_known(out, "process_resident_memory_bytes", "Resident memory of the process",
+                          process_resident_bytes());
+    write_metric_if_known(out, "process_open_fds", "Open file descriptors", process_open_fds());
 }

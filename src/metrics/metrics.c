@@ -1,13 +1,5 @@
 #include "metrics/metrics.h"
 
-static unsigned histogram_bucket_of(uint64_t microseconds)
-{
-    if (microseconds <= 1)
-        return 0;
-    unsigned bucket = 64 - (unsigned)__builtin_clzll(microseconds - 1);
-    return bucket < METRICS_HISTOGRAM_BUCKETS ? bucket : METRICS_HISTOGRAM_BUCKETS - 1;
-}
-
 /* There is one writer, so a load and a store suffice; a locked addition costs ten times as much. */
 static void histogram_grow(_Atomic uint64_t *counter, uint64_t amount)
 {
@@ -19,6 +11,9 @@ void metrics_latency(struct metrics *metrics, enum metrics_latency latency, int6
 {
     uint64_t duration_us = microseconds > 0 ? (uint64_t)microseconds : 0;
     struct metrics_histogram *histogram = &metrics->latencies[latency];
-    histogram_grow(&histogram->buckets[histogram_bucket_of(duration_us)], 1);
+    unsigned bucket = duration_us <= 1 ? 0 : 64 - (unsigned)__builtin_clzll(duration_us - 1);
+    if (bucket >= METRICS_HISTOGRAM_BUCKETS)
+        bucket = METRICS_HISTOGRAM_BUCKETS - 1;
+    histogram_grow(&histogram->buckets[bucket], 1);
     histogram_grow(&histogram->sum_us, duration_us);
 }

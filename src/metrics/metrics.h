@@ -17,7 +17,7 @@
  *   SHARE_BESIDE(part, rest) part / (part + rest), likewise; 0 when nothing happened
  *   P99(latency)             seconds, likewise; 0 when nothing happened
  *
- * The last four are computed when they are shown; nobody sets them.
+ * The last four are computed when they are shown and are never set.
  */
 #ifndef ROLLCALL_METRICS_METRICS_H
 #define ROLLCALL_METRICS_METRICS_H
@@ -48,7 +48,7 @@ enum {
     ROW(CONNECTIONS_REFUSED, "gateway_connections_refused", COUNTER,                               \
         "Handshakes answered with an error")                                                       \
     ROW(CONNECTIONS_DISPLACED, "gateway_connections_displaced", COUNTER,                           \
-        "Connections that had sent no request and were closed to admit new ones")                  \
+        "Connections without a user that were closed to admit new ones")                           \
     ROW(CONNECTIONS_CLOSED, "gateway_connections_closed", COUNTER,                                 \
         "Connections closed, for any reason")                                                      \
     ROW(CONNECTION_TIMEOUT, "gateway_connection_timeout", COUNTER,                                 \
@@ -74,7 +74,7 @@ enum {
     ROW(INVALID_MESSAGES, "gateway_invalid_messages", COUNTER,                                     \
         "Messages answered with INVALID_MESSAGE")                                                  \
     ROW(PROTOCOL_ERRORS, "gateway_protocol_errors", COUNTER,                                       \
-        "Connections closed for a violation of HTTP or WebSocket")                                 \
+        "Connections closed for a violation of HTTP, WebSocket or Socket.IO")                      \
     ROW(MEMORY_SHED, "gateway_memory_shed", COUNTER, "Connections closed to free memory")          \
     ROW(MESSAGES_IN, "gateway_messages_received", COUNTER, "Messages received from clients")       \
     ROW(MESSAGES_OUT, "gateway_messages_queued", COUNTER, "Messages queued for clients")           \
@@ -83,7 +83,7 @@ enum {
     ROW(STATES_SHED, "gateway_states_shed", COUNTER,                                               \
         "Presence and typing changes not queued because the queue was too full")                   \
     ROW(BUS_DROPPED, "gateway_bus_dropped", COUNTER,                                               \
-        "Events refused by the full mailbox of another gateway")                                   \
+        "Events refused by the full mailbox of another gateway, and subscriptions that failed")    \
     ROW(BUS_GAPS, "bus_gaps", COUNTER, "Topics that may have missed events and were read again")   \
     ROW(BUS_REROUTED, "bus_rerouted", COUNTER,                                                     \
         "Events sent by mailbox or peer link because Redis did not accept them")                   \
@@ -123,7 +123,7 @@ enum {
     ROW(FRIENDS_TOLD, "presence_friend_deliveries", COUNTER,                                       \
         "Presence changes of contacts delivered to connections without a subscription")            \
     ROW(FRIENDS_SKIPPED, "presence_friend_skipped", COUNTER,                                       \
-        "Presence changes not delivered to contacts because the contacts could not be read")       \
+        "Social graphs that could not be read, so that contacts missed a presence change")         \
     ROW(GRAPH_HITS, "presence_circle_hits", COUNTER, "Social graphs found in the cache")           \
     ROW(GRAPH_MISSES, "presence_circle_misses", COUNTER, "Social graphs read from the ledger")     \
     ROW(RESYNC_USERS, "presence_resync_users", COUNTER,                                            \
@@ -205,7 +205,7 @@ enum {
         "Transactions that conflicted with another; always 0 in this version")                     \
     ROW(TRANSACTION_CONFLICT_RATE, "durability_transaction_conflict_rate",                         \
         SHARE_BESIDE(TRANSACTION_CONFLICTS, MESSAGES_PERSISTED),                                   \
-        "Share of transactions that conflicted with another")                                      \
+        "Share of transactions that conflicted with another; always 0 in this version")            \
     ROW(IDEMPOTENCY_HITS, "durability_idempotency_hits", COUNTER,                                  \
         "Sends answered with the result of an earlier, identical send")                            \
     ROW(IDEMPOTENCY_HIT_RATE, "durability_idempotency_hit_rate",                                   \
@@ -218,7 +218,7 @@ enum {
     ROW(FANOUT_DELIVERED_RATE, "fanout_messages_delivered_rate", RATE(FANOUT_DELIVERED),           \
         "Messages queued for connections by fan-out, per second")                                  \
     ROW(FANOUT_DELIVERY_LAG_P99, "fanout_delivery_lag_p99", P99(DELIVERY),                         \
-        "Seconds from the commit of a message to its delivery to gateways, 99th percentile")       \
+        "Seconds from the sending of a message to its delivery to gateways, 99th percentile")      \
     ROW(FANOUT_SKIPPED, "fanout_delivery_skipped", COUNTER,                                        \
         "Deliveries skipped after the last attempt")                                               \
     ROW(FANOUT_SKIP_RATE, "fanout_delivery_skip_rate",                                             \
@@ -234,9 +234,9 @@ enum {
     ROW(FANOUT_CONSUMER_RESTARTS, "fanout_consumer_restarts", COUNTER,                             \
         "Restarts of fan-out consumers; always 0 in this version")                                 \
     ROW(CLIENT_RESYNC_FORCED, "client_resync_forced", COUNTER,                                     \
-        "Connections closed to control load")                                                      \
+        "Connections closed for slow reading, memory, age or shutdown, so that clients resync")    \
     ROW(CLIENT_RESYNC_FORCED_RATE, "client_resync_forced_rate", RATE(CLIENT_RESYNC_FORCED),        \
-        "Connections closed to control load, per second")
+        "Resyncs forced on clients per second")
 
 enum metric {
 #define METRIC_ID(id, name, shown, help) METRIC_##id,
@@ -257,7 +257,7 @@ enum metric {
     ROW(PUBLISH, "durability_kafka_produce_latency_seconds",                                       \
         "Time to publish an event to the feed")                                                    \
     ROW(DELIVERY, "fanout_delivery_latency_seconds",                                               \
-        "From the sending of a message until it is queued for its recipients")
+        "From the sending of a message to its delivery to gateways")
 
 enum metrics_latency {
 #define METRICS_LATENCY_ID(id, name, help) LATENCY_##id,

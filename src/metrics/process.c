@@ -24,8 +24,13 @@ int64_t process_resident_bytes(void)
     return resident ? strtoll(resident, NULL, 10) * sysconf(_SC_PAGESIZE) : -1;
 }
 
-static int64_t count_fds(void)
+int64_t process_open_fds(void)
 {
+    struct stat status;
+    if (stat(FD_FOLDER, &status) < 0)
+        return -1;
+    if (status.st_size > 0)
+        return (int64_t)status.st_size;
     DIR *folder = opendir(FD_FOLDER);
     if (!folder)
         return -1;
@@ -36,12 +41,4 @@ static int64_t count_fds(void)
     closedir(folder);
     /* One of them is the directory itself. */
     return count <= PROCESS_FDS_COUNTED_MAX ? count - 1 : -1;
-}
-
-int64_t process_open_fds(void)
-{
-    struct stat folder;
-    if (stat(FD_FOLDER, &folder) < 0)
-        return -1;
-    return folder.st_size > 0 ? (int64_t)folder.st_size : count_fds();
 }
