@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 #include <strings.h>
 
-static bool parse_port(struct slice text, uint16_t *port)
+static bool parse_address_port(struct slice text, uint16_t *port)
 {
     unsigned value = 0;
     if (text.len == 0 || text.len > 5)
@@ -17,7 +17,7 @@ static bool parse_port(struct slice text, uint16_t *port)
     return value <= UINT16_MAX;
 }
 
-static bool is_host_name(struct slice host)
+static bool is_address_host(struct slice host)
 {
     for (size_t i = 0; i < host.len; i++) {
         char c = host.data[i];
@@ -30,7 +30,7 @@ static bool is_host_name(struct slice host)
 }
 
 /* Terminates the host, as inet_pton() needs it, and converts it. */
-static bool host_to_binary(int family, struct slice host, void *out)
+static bool address_host_to_binary(int family, struct slice host, void *out)
 {
     char text[INET6_ADDRSTRLEN];
     if (host.len >= sizeof(text))
@@ -40,23 +40,19 @@ static bool host_to_binary(int family, struct slice host, void *out)
     return inet_pton(family, text, out) == 1;
 }
 
-static bool parse_bracketed_address(struct slice text, struct address *out)
-{
-    struct in6_addr unused;
-    struct slice rest = slice_split(slice_after(text, 1), ']', &out->host);
-    out->is_ipv6 = true;
-    return rest.len > 1 && rest.data[0] == ':' && out->host.len > 0 &&
-           host_to_binary(AF_INET6, out->host, &unused) &&
-           parse_port(slice_after(rest, 1), &out->port);
-}
-
 bool address_parse(struct slice text, struct address *out)
 {
     *out = (struct address){0};
-    if (slice_starts_with(text, SLICE("[")))
-        return parse_bracketed_address(text, out);
+    if (slice_starts_with(text, SLICE("["))) {
+        struct in6_addr unused;
+        struct slice rest = slice_split(slice_after(text, 1), ']', &out->host);
+        out->is_ipv6 = true;
+        return rest.len > 1 && rest.data[0] == ':' && out->host.len > 0 &&
+               address_host_to_binary(AF_INET6, out->host, &unused) &&
+               parse_address_port(slice_after(rest, 1), &out->port);
+    }
     struct slice port = slice_split(text, ':', &out->host);
-    return is_host_name(out->host) && parse_port(port, &out->port);
+    return is_address_host(out->host) && parse_address_port(port, &out->port);
 }
 
 bool address_is_loopback(const struct address *address)
@@ -64,8 +60,8 @@ bool address_is_loopback(const struct address *address)
     struct in6_addr v6;
     struct in_addr v4;
     if (address->is_ipv6)
-        return host_to_binary(AF_INET6, address->host, &v6) && IN6_IS_ADDR_LOOPBACK(&v6);
-    if (host_to_binary(AF_INET, address->host, &v4))
+        return address_host_to_binary(AF_INET6, address->host, &v6) && IN6_IS_ADDR_LOOPBACK(&v6);
+    if (address_host_to_binary(AF_INET, address->host, &v4))
         return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
     return address->host.len == strlen("localhost") &&
            strncasecmp(address->host.data, "localhost", address->host.len) == 0;
@@ -76,6 +72,6 @@ bool address_is_any(const struct address *address)
     struct in6_addr v6;
     struct in_addr v4;
     if (address->is_ipv6)
-        return host_to_binary(AF_INET6, address->host, &v6) && IN6_IS_ADDR_UNSPECIFIED(&v6);
-    return host_to_binary(AF_INET, address->host, &v4) && v4.s_addr == htonl(INADDR_ANY);
+        return address_host_to_binary(AF_INET6, address->host, &v6) && IN6_IS_ADDR_UNSPECIFIED(&v6);
+    return address_host_to_binary(AF_INET, address->host, &v4) && v4.s_addr == htonl(INADDR_ANY);
 }

@@ -39,7 +39,7 @@ bool config_fail(struct config_error *error, const struct config_place *place, c
 }
 
 /* The value is untrusted, so control characters, which could control a terminal, become \xNN. */
-static void write_shown_value(struct buffer *out, struct slice value)
+static void write_config_value(struct buffer *out, struct slice value)
 {
     struct slice shown = slice_first(value, SHOWN_VALUE_MAX);
     buffer_append_byte(out, '"');
@@ -54,7 +54,8 @@ static void write_shown_value(struct buffer *out, struct slice value)
 }
 
 /* In the environment, `gateway.listen` is written as ROLLCALL_GATEWAY__LISTEN. */
-static void write_name_at(struct buffer *out, const struct config_place *place, struct slice name)
+static void write_config_name(struct buffer *out, const struct config_place *place,
+                              struct slice name)
 {
     if (place->source != CONFIG_FROM_ENVIRONMENT) {
         buffer_append_slice(out, name);
@@ -79,10 +80,10 @@ bool config_fail_unknown(struct config_error *error, const struct config_place *
     struct slice nearest = setting_nearest(name);
     write_config_place(&text, place);
     buffer_append_text(&text, "there is no setting ");
-    write_shown_value(&text, name);
+    write_config_value(&text, name);
     if (nearest.len > 0) {
         buffer_append_text(&text, "; did you mean ");
-        write_name_at(&text, place, nearest);
+        write_config_name(&text, place, nearest);
         buffer_append_text(&text, "?");
     } else {
         buffer_append_text(&text, "; expected one that rollcall serve --config-reference lists");
@@ -90,8 +91,8 @@ bool config_fail_unknown(struct config_error *error, const struct config_place *
     return config_fail_text(error, &text);
 }
 
-static bool fail_with_expected(struct config_error *error, struct buffer *text,
-                               const struct setting *setting)
+static bool fail_config_expected(struct config_error *error, struct buffer *text,
+                                 const struct setting *setting)
 {
     buffer_append_text(text, "; expected ");
     setting_write_expected(text, setting);
@@ -99,8 +100,8 @@ static bool fail_with_expected(struct config_error *error, struct buffer *text,
 }
 
 /* Does not show the text of a secret. */
-static bool fail_with_value(struct config_error *error, const struct config_place *place,
-                            const struct setting *setting, struct slice value)
+static bool fail_config_value(struct config_error *error, const struct config_place *place,
+                              const struct setting *setting, struct slice value)
 {
     struct buffer text = BUFFER_INIT;
     write_config_place(&text, place);
@@ -109,9 +110,9 @@ static bool fail_with_value(struct config_error *error, const struct config_plac
         buffer_append_text(&text, " has a wrong value (not shown)");
     } else {
         buffer_append_text(&text, " cannot be ");
-        write_shown_value(&text, value);
+        write_config_value(&text, value);
     }
-    return fail_with_expected(error, &text, setting);
+    return fail_config_expected(error, &text, setting);
 }
 
 bool config_fail_found(struct config_error *error, const struct config_place *place,
@@ -120,14 +121,7 @@ bool config_fail_found(struct config_error *error, const struct config_place *pl
     struct buffer text = BUFFER_INIT;
     write_config_place(&text, place);
     buffer_printf(&text, "%s cannot be %s", setting->name, found);
-    return fail_with_expected(error, &text, setting);
-}
-
-static void note_setting_origin(struct config *config, const struct config_place *place,
-                                const struct setting *setting)
-{
-    config->origins[setting_index(setting)] =
-        (struct config_origin){.source = place->source, .line = place->line};
+    return fail_config_expected(error, &text, setting);
 }
 
 static bool check_setting_result(enum setting_result result, const struct config_place *place,
@@ -138,7 +132,7 @@ static bool check_setting_result(enum setting_result result, const struct config
     case SETTING_STORED:
         return true;
     case SETTING_REFUSED:
-        return fail_with_value(error, place, setting, text);
+        return fail_config_value(error, place, setting, text);
     default:
         return config_fail(error, place, "out of memory");
     }
@@ -147,14 +141,14 @@ static bool check_setting_result(enum setting_result result, const struct config
 bool config_assign(struct config *config, const struct config_place *place,
                    const struct setting *setting, struct slice text, struct config_error *error)
 {
-    note_setting_origin(config, place, setting);
+    config->origins[setting_index(setting)] = (struct config_origin){place->source, place->line};
     return check_setting_result(setting_store(setting, config, text), place, setting, text, error);
 }
 
 void config_assign_empty_list(struct config *config, const struct config_place *place,
                               const struct setting *setting)
 {
-    note_setting_origin(config, place, setting);
+    config->origins[setting_index(setting)] = (struct config_origin){place->source, place->line};
     setting_release(setting, config);
 }
 

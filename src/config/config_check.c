@@ -13,8 +13,7 @@ struct order_rule {
     const char *left;
     enum order order;
     const char *right;
-    const char
-        *consequence; /* of breaking a rule that may be broken; NULL: breaking it is an error */
+    const char *consequence; /* of a broken rule; NULL: a broken rule is an error */
 };
 
 #define INBOUND "gateway.backpressure.inbound."
@@ -41,7 +40,7 @@ static const struct order_rule order_rules[] = {
 
 #define ORDER_RULE_COUNT (sizeof(order_rules) / sizeof(order_rules[0]))
 
-static const struct setting *known_setting(const char *name)
+static const struct setting *find_checked_setting(const char *name)
 {
     const struct setting *setting = setting_find(slice_of(name));
     assert(setting);
@@ -50,8 +49,8 @@ static const struct setting *known_setting(const char *name)
 
 static bool order_rule_holds(const struct order_rule *rule, const struct config *config)
 {
-    int64_t left = setting_number(known_setting(rule->left), config);
-    int64_t right = setting_number(known_setting(rule->right), config);
+    int64_t left = setting_number(find_checked_setting(rule->left), config);
+    int64_t right = setting_number(find_checked_setting(rule->right), config);
     return rule->order == BELOW ? left < right : left <= right;
 }
 
@@ -59,7 +58,7 @@ static bool order_rule_holds(const struct order_rule *rule, const struct config 
 static void write_setting_with_source(struct buffer *out, const struct config *config,
                                       const char *name)
 {
-    const struct setting *setting = known_setting(name);
+    const struct setting *setting = find_checked_setting(name);
     const struct config_origin *origin = &config->origins[setting_index(setting)];
     buffer_printf(out, "%s (", name);
     setting_write_value(out, setting, config);
@@ -82,18 +81,8 @@ static void describe_broken_order(const struct order_rule *rule, const struct co
     config_fail_text(error, &text);
 }
 
-static bool check_order_rules(const struct config *config, struct config_error *error)
-{
-    for (size_t i = 0; i < ORDER_RULE_COUNT; i++)
-        if (!order_rules[i].consequence && !order_rule_holds(&order_rules[i], config)) {
-            describe_broken_order(&order_rules[i], config, error);
-            return false;
-        }
-    return true;
-}
-
-static bool check_tls_pair(const char *section, const char *certificate_file, const char *key_file,
-                           struct config_error *error)
+static bool check_config_tls(const char *section, const char *certificate_file,
+                             const char *key_file, struct config_error *error)
 {
     bool has_key = key_file[0] != '\0';
     if ((certificate_file[0] != '\0') == has_key)
@@ -105,8 +94,8 @@ static bool check_tls_pair(const char *section, const char *certificate_file, co
 }
 
 /* Anyone who can reach a development server can log in as any user. */
-static bool check_loopback(const struct config *config, const char *name, const char *value,
-                           struct config_error *error)
+static bool check_config_loopback(const struct config *config, const char *name, const char *value,
+                                  struct config_error *error)
 {
     struct address address;
     if (!config->dev && !config->auth.dev)
@@ -123,14 +112,18 @@ static bool check_loopback(const struct config *config, const char *name, const 
 
 bool config_check(const struct config *config, struct config_error *error)
 {
-    return check_order_rules(config, error) &&
-           check_tls_pair("gateway.tls", config->gateway.tls.certificate_file,
-                          config->gateway.tls.key_file, error) &&
-           check_tls_pair("peer.tls", config->peer.tls.certificate_file, config->peer.tls.key_file,
-                          error) &&
-           check_loopback(config, "gateway.listen", config->gateway.listen, error) &&
-           check_loopback(config, "peer.listen", config->peer.listen, error) &&
-           check_loopback(config, "ledger.http_listen", config->ledger.http_listen, error);
+    for (size_t i = 0; i < ORDER_RULE_COUNT; i++)
+        if (!order_rules[i].consequence && !order_rule_holds(&order_rules[i], config)) {
+            describe_broken_order(&order_rules[i], config, error);
+            return false;
+        }
+    return check_config_tls("gateway.tls", config->gateway.tls.certificate_file,
+                            config->gateway.tls.key_file, error) &&
+           check_config_tls("peer.tls", config->peer.tls.certificate_file,
+                            config->peer.tls.key_file, error) &&
+           check_config_loopback(config, "gateway.listen", config->gateway.listen, error) &&
+           check_config_loopback(config, "peer.listen", config->peer.listen, error) &&
+           check_config_loopback(config, "ledger.http_listen", config->ledger.http_listen, error);
 }
 
 static size_t add_config_warning(struct config_error *out, size_t count, bool applies,

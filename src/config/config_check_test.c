@@ -100,7 +100,7 @@ static void odd_values_give_warnings(void **state)
 }
 
 /* The reference of the failure document, value by value. */
-static void original_reference_loads(void **state)
+static void reference_of_the_specification_loads(void **state)
 {
     (void)state;
     struct config config;
@@ -147,7 +147,7 @@ int main(void)
         cmocka_unit_test(certificate_and_key_are_required_together),
         cmocka_unit_test(development_server_accepts_loopback_only),
         cmocka_unit_test(odd_values_give_warnings),
-        cmocka_unit_test(original_reference_loads),
+        cmocka_unit_test(reference_of_the_specification_loads),
     };
     return cmocka_run_group_tests(tests, config_testing_begin, config_testing_end);
 }

@@ -14,20 +14,9 @@ static const struct timing timings[] = {
     [TIMING_RELAXED] = {30000, 60000, 90000},
 };
 
-static uint32_t larger_of(uint32_t a, uint32_t b)
+static uint32_t larger_rate(uint32_t a, uint32_t b)
 {
     return a > b ? a : b;
-}
-
-/* Returns the timeout of the profile, adapted to a set interval or window that contradicts it. */
-static int64_t fitting_timeout(const struct timing *profile, const struct timing *set)
-{
-    int64_t timeout_ms = profile->timeout_ms;
-    if (set->interval_ms >= timeout_ms)
-        timeout_ms = 2 * set->interval_ms;
-    if (set->window_ms > 0 && timeout_ms > set->window_ms)
-        timeout_ms = set->window_ms - set->window_ms / 3;
-    return timeout_ms;
 }
 
 static void derive_timing(struct config *config)
@@ -39,10 +28,13 @@ static void derive_timing(struct config *config)
     bool has_interval = setting_is_explicit(config, "gateway.timeouts.heartbeat_interval_seconds");
     bool has_timeout = setting_is_explicit(config, "gateway.timeouts.heartbeat_timeout_seconds");
     bool has_window = setting_is_explicit(config, "presence.expiry_window_seconds");
-    struct timing set = {.interval_ms = has_interval ? *interval_ms : 0,
-                         .window_ms = has_window ? *window_ms : 0};
-    if (!has_timeout)
-        *timeout_ms = fitting_timeout(profile, &set);
+    if (!has_timeout) {
+        *timeout_ms = profile->timeout_ms;
+        if (has_interval && *interval_ms >= *timeout_ms)
+            *timeout_ms = 2 * *interval_ms;
+        if (has_window && *timeout_ms > *window_ms)
+            *timeout_ms = *window_ms - *window_ms / 3;
+    }
     if (!has_window)
         *window_ms =
             *timeout_ms > profile->window_ms ? *timeout_ms + *timeout_ms / 2 : profile->window_ms;
@@ -56,14 +48,14 @@ static void derive_rates(struct config *config)
     struct config_inbound *inbound = &config->gateway.backpressure.inbound;
     if (!setting_is_explicit(config, "gateway.backpressure.inbound.rate_limit_burst"))
         inbound->rate_limit_burst =
-            larger_of(inbound->rate_limit_burst, inbound->rate_limit_per_second);
+            larger_rate(inbound->rate_limit_burst, inbound->rate_limit_per_second);
     if (!setting_is_explicit(config, "gateway.backpressure.inbound.command_rate_per_second"))
         inbound->command_rate_per_second =
-            larger_of(inbound->command_rate_per_second, inbound->rate_limit_per_second);
+            larger_rate(inbound->command_rate_per_second, inbound->rate_limit_per_second);
     if (!setting_is_explicit(config, "gateway.backpressure.inbound.command_rate_burst"))
         inbound->command_rate_burst =
-            larger_of(inbound->command_rate_burst,
-                      larger_of(inbound->command_rate_per_second, inbound->rate_limit_burst));
+            larger_rate(inbound->command_rate_burst,
+                        larger_rate(inbound->command_rate_per_second, inbound->rate_limit_burst));
 }
 
 static void derive_thresholds(struct config *config)

@@ -1,15 +1,15 @@
 /*
  * Defaults that depend on other settings. A value that is set is never changed; an unset value
- * adapts, so that changing one setting of a group never makes the others wrong:
+ * adapts, so that changing one setting of a group never makes the others wrong.
  *
- * - timing.profile gives heartbeat interval, heartbeat timeout and expiry window. If one of them is
- * set
- *    and a value of the profile contradicts it, that value adapts: an unset timeout shrinks to two
- *    thirds of a set window or grows to twice a set interval, an unset window grows to one and a half
- *    timeouts, an unset interval shrinks to half of the timeout.
- * - An unset burst is at least its rate; the unset limit on all commands is at least that on
- * messages. - Unset outbound thresholds keep warning below critical. - An unset auth.dev is true if
- * dev is. - An empty gateway.node_id becomes the one that the caller proposes.
+ * timing.profile gives heartbeat interval, heartbeat timeout and expiry window. If one of them is
+ * set and a value of the profile contradicts it, that value adapts: an unset timeout shrinks to two
+ * thirds of a set window or grows to twice a set interval, an unset window grows to one and a half
+ * timeouts, an unset interval shrinks to half of the timeout.
+ *
+ * An unset burst is at least its rate. The unset limit on all commands is at least that on messages.
+ * Unset outbound thresholds keep warning below critical. An unset auth.dev is true if dev is. An
+ * empty gateway.node_id becomes the one that the caller proposes.
  */
 #ifndef ROLLCALL_CONFIG_CONFIG_DERIVE_H
 #define ROLLCALL_CONFIG_CONFIG_DERIVE_H

@@ -13,7 +13,7 @@ static const struct config_inputs inputs = {.file = CONFIG_TESTING_FILE,
                                             .assignment_count = 2};
 
 /* Loads with the n-th allocation failing, for every n. */
-static void expect_every_failure_answered(const char *yaml, bool is_valid)
+static void expect_every_failure_reported(const char *yaml, bool is_valid)
 {
     size_t failed = 1;
     config_testing_write_file(yaml);
@@ -35,17 +35,17 @@ static void expect_every_failure_answered(const char *yaml, bool is_valid)
 static void load_without_memory_reports_it(void **state)
 {
     (void)state;
-    expect_every_failure_answered("gateway:\n  allowed_origins: [https://a.b, https://c.d]\n",
+    expect_every_failure_reported("gateway:\n  allowed_origins: [https://a.b, https://c.d]\n",
                                   true);
 }
 
 static void error_report_without_memory_reports_it(void **state)
 {
     (void)state;
-    expect_every_failure_answered("gateway:\n  wrokers: 1\n", false);
-    expect_every_failure_answered("gateway:\n  workers: x\n", false);
-    expect_every_failure_answered("gateway:\n  tls.key_file: x\n", false);
-    expect_every_failure_answered("fanout.retry.max_backoff_ms: 1\n", false);
+    expect_every_failure_reported("gateway:\n  wrokers: 1\n", false);
+    expect_every_failure_reported("gateway:\n  workers: x\n", false);
+    expect_every_failure_reported("gateway:\n  tls.key_file: x\n", false);
+    expect_every_failure_reported("fanout.retry.max_backoff_ms: 1\n", false);
 }
 
 int main(void)

@@ -29,16 +29,16 @@ struct config_file_reader {
     size_t key_count;
 };
 
-static struct config_place file_place_at(const struct config_file_reader *reader,
-                                         size_t line_from_0)
+static struct config_place config_file_place_at(const struct config_file_reader *reader,
+                                                size_t line_from_0)
 {
     return (struct config_place){
         .source = CONFIG_FROM_FILE, .label = reader->path, .line = (unsigned)line_from_0 + 1};
 }
 
-static struct config_place file_place(const struct config_file_reader *reader)
+static struct config_place config_file_place(const struct config_file_reader *reader)
 {
-    return file_place_at(reader, reader->event.start_mark.line);
+    return config_file_place_at(reader, reader->event.start_mark.line);
 }
 
 static bool has_unsupported_yaml(const yaml_event_t *event)
@@ -62,31 +62,31 @@ static bool next_yaml_event(struct config_file_reader *reader)
 {
     yaml_event_delete(&reader->event);
     if (!yaml_parser_parse(&reader->parser, &reader->event)) {
-        struct config_place place = file_place_at(reader, reader->parser.problem_mark.line);
+        struct config_place place = config_file_place_at(reader, reader->parser.problem_mark.line);
         const char *problem = reader->parser.problem;
         return config_fail(reader->error, &place, "not valid YAML: %s",
                            problem ? problem : "cannot be read");
     }
     if (!has_unsupported_yaml(&reader->event))
         return true;
-    struct config_place place = file_place(reader);
+    struct config_place place = config_file_place(reader);
     return config_fail(reader->error, &place, "anchors, aliases and tags are not supported");
 }
 
-static struct slice scalar_text(const yaml_event_t *event)
+static struct slice yaml_scalar_text(const yaml_event_t *event)
 {
     return (struct slice){(const char *)event->data.scalar.value, event->data.scalar.length};
 }
 
 static bool is_yaml_null(const yaml_event_t *event)
 {
-    struct slice text = scalar_text(event);
+    struct slice text = yaml_scalar_text(event);
     return event->type == YAML_SCALAR_EVENT &&
            event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
            (text.len == 0 || slice_is(text, "~") || slice_is(text, "null"));
 }
 
-static struct slice current_name(const struct config_file_reader *reader)
+static struct slice config_file_name(const struct config_file_reader *reader)
 {
     return (struct slice){reader->name, reader->name_len};
 }
@@ -107,7 +107,7 @@ static void enter_config_key(struct config_file_reader *reader, struct slice key
 static bool note_config_key(struct config_file_reader *reader, const struct config_place *place)
 {
     for (size_t i = 0; i < reader->key_count; i++)
-        if (slice_is(current_name(reader), reader->keys[i].name))
+        if (slice_is(config_file_name(reader), reader->keys[i].name))
             return config_fail(reader->error, place, "%s was given on line %u already",
                                reader->name, reader->keys[i].line);
     assert(reader->key_count < KEYS_MAX);
@@ -117,33 +117,33 @@ static bool note_config_key(struct config_file_reader *reader, const struct conf
     return true;
 }
 
-static bool read_list_setting(struct config_file_reader *reader, const struct setting *setting)
+static bool read_config_list(struct config_file_reader *reader, const struct setting *setting)
 {
-    struct config_place place = file_place(reader);
+    struct config_place place = config_file_place(reader);
     config_assign_empty_list(reader->config, &place, setting);
     while (next_yaml_event(reader)) {
         if (reader->event.type == YAML_SEQUENCE_END_EVENT)
             return true;
-        place = file_place(reader);
+        place = config_file_place(reader);
         if (reader->event.type != YAML_SCALAR_EVENT)
             return config_fail(reader->error, &place, "an item of %s must be a text",
                                setting->name);
-        if (!config_assign_item(reader->config, &place, setting, scalar_text(&reader->event),
+        if (!config_assign_item(reader->config, &place, setting, yaml_scalar_text(&reader->event),
                                 reader->error))
             return false;
     }
     return false;
 }
 
-static bool read_setting(struct config_file_reader *reader, const struct setting *setting)
+static bool read_config_setting(struct config_file_reader *reader, const struct setting *setting)
 {
-    struct config_place place = file_place(reader);
+    struct config_place place = config_file_place(reader);
     if (is_yaml_null(&reader->event))
         return config_fail(reader->error, &place, "%s has no value", setting->name);
     if (reader->event.type == YAML_SEQUENCE_START_EVENT && setting->type == SETTING_LIST)
-        return read_list_setting(reader, setting);
+        return read_config_list(reader, setting);
     if (reader->event.type == YAML_SCALAR_EVENT)
-        return config_assign(reader->config, &place, setting, scalar_text(&reader->event),
+        return config_assign(reader->config, &place, setting, yaml_scalar_text(&reader->event),
                              reader->error);
     const char *found = reader->event.type == YAML_MAPPING_START_EVENT ? "a mapping" : "a list";
     return config_fail_found(reader->error, &place, setting, found);
@@ -151,26 +151,24 @@ static bool read_setting(struct config_file_reader *reader, const struct setting
 
 static bool read_config_mapping(struct config_file_reader *reader);
 
-static bool read_config_section(struct config_file_reader *reader)
+/* Reads the value of the key just entered: a setting or a section. */
+static bool read_config_value(struct config_file_reader *reader,
+                              const struct config_place *key_place)
 {
+    const struct setting *setting = setting_find(config_file_name(reader));
+    if (!setting && !setting_is_section(config_file_name(reader)))
+        return config_fail_unknown(reader->error, key_place, config_file_name(reader));
+    if (!note_config_key(reader, key_place) || !next_yaml_event(reader))
+        return false;
+    if (setting)
+        return read_config_setting(reader, setting);
     if (reader->event.type == YAML_MAPPING_START_EVENT)
         return read_config_mapping(reader);
     if (is_yaml_null(&reader->event))
         return true;
-    struct config_place place = file_place(reader);
+    struct config_place place = config_file_place(reader);
     return config_fail(reader->error, &place, "%s is a section; expected settings below it",
                        reader->name);
-}
-
-/* Reads the value of the key just entered. */
-static bool read_key_value(struct config_file_reader *reader, const struct config_place *key_place)
-{
-    const struct setting *setting = setting_find(current_name(reader));
-    if (!setting && !setting_is_section(current_name(reader)))
-        return config_fail_unknown(reader->error, key_place, current_name(reader));
-    if (!note_config_key(reader, key_place) || !next_yaml_event(reader))
-        return false;
-    return setting ? read_setting(reader, setting) : read_config_section(reader);
 }
 
 /* Reads up to the end of the mapping that starts at the current event. The recursion is bounded,
@@ -181,11 +179,11 @@ static bool read_config_mapping(struct config_file_reader *reader)
     while (next_yaml_event(reader)) {
         if (reader->event.type == YAML_MAPPING_END_EVENT)
             return true;
-        struct config_place place = file_place(reader);
+        struct config_place place = config_file_place(reader);
         if (reader->event.type != YAML_SCALAR_EVENT)
             return config_fail(reader->error, &place, "expected the name of a setting");
-        enter_config_key(reader, scalar_text(&reader->event));
-        if (!read_key_value(reader, &place))
+        enter_config_key(reader, yaml_scalar_text(&reader->event));
+        if (!read_config_value(reader, &place))
             return false;
         reader->name_len = outer_len;
         reader->name[outer_len] = '\0';
@@ -213,14 +211,14 @@ static bool read_yaml_stream(struct config_file_reader *reader)
         if (!read_config_mapping(reader))
             return false;
     } else if (!is_yaml_null(&reader->event)) {
-        struct config_place place = file_place(reader);
+        struct config_place place = config_file_place(reader);
         return config_fail(reader->error, &place, "expected a mapping of settings");
     }
     if (!skip_yaml_event(reader))
         return false;
     if (reader->event.type == YAML_STREAM_END_EVENT)
         return true;
-    struct config_place place = file_place(reader);
+    struct config_place place = config_file_place(reader);
     return config_fail(reader->error, &place, "a second document is not supported");
 }
 

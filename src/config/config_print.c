@@ -12,24 +12,6 @@ static size_t section_prefix_len(struct slice name)
     return name.len;
 }
 
-/* Returns how many leading bytes two names share in whole sections. */
-static size_t shared_sections(struct slice a, struct slice b)
-{
-    size_t shared = 0;
-    for (size_t i = 0; i < a.len && i < b.len && a.data[i] == b.data[i]; i++)
-        if (a.data[i] == '.')
-            shared = i + 1;
-    return shared;
-}
-
-static size_t section_depth_of(struct slice sections)
-{
-    size_t depth = 0;
-    for (size_t i = 0; i < sections.len; i++)
-        depth += sections.data[i] == '.';
-    return depth;
-}
-
 static void write_yaml_indent(FILE *out, size_t depth)
 {
     fprintf(out, "%*s", (int)(depth * INDENT), "");
@@ -38,8 +20,14 @@ static void write_yaml_indent(FILE *out, size_t depth)
 /* Opens the sections of `name` that do not contain `previous`. Returns the depth of the name. */
 static size_t open_config_sections(FILE *out, struct slice previous, struct slice name)
 {
-    size_t shared = shared_sections(previous, name);
-    size_t depth = section_depth_of(slice_first(name, shared));
+    size_t shared = 0; /* leading bytes that the names share in whole sections */
+    size_t depth = 0;
+    for (size_t i = 0; i < previous.len && i < name.len && previous.data[i] == name.data[i]; i++) {
+        if (name.data[i] == '.') {
+            shared = i + 1;
+            depth++;
+        }
+    }
     struct slice rest = slice_first(slice_after(name, shared), section_prefix_len(name) - shared);
     if (depth == 0 && rest.len > 0 && previous.len > 0)
         fputc('\n', out);

@@ -94,28 +94,24 @@ static const char *chapter_beginning_at(size_t index)
     return NULL;
 }
 
-static void write_reference_row(FILE *out, const struct setting *setting)
-{
-    struct buffer expected = BUFFER_INIT;
-    setting_write_expected(&expected, setting);
-    fprintf(out, "| `%s` | ", setting->name);
-    if (setting->initial[0] == '\0')
-        fputs(setting->type == SETTING_LIST ? "`[]`" : "empty", out);
-    else
-        fprintf(out, "`%s`", setting->initial);
-    fprintf(out, " | %.*s | %s%s |\n", (int)expected.len, expected.data, setting->help,
-            setting->secret ? " Never shown." : "");
-    buffer_free(&expected);
-}
-
 void config_write_reference(FILE *out)
 {
     fputs(introduction, out);
     for (size_t i = 0; i < setting_count(); i++) {
+        const struct setting *setting = setting_at(i);
         const char *title = chapter_beginning_at(i);
         if (title)
             fprintf(out, "\n## %s\n\n| name | default | accepts | meaning |\n|---|---|---|---|\n",
                     title);
-        write_reference_row(out, setting_at(i));
+        struct buffer expected = BUFFER_INIT;
+        setting_write_expected(&expected, setting);
+        fprintf(out, "| `%s` | ", setting->name);
+        if (setting->initial[0] == '\0')
+            fputs(setting->type == SETTING_LIST ? "`[]`" : "empty", out);
+        else
+            fprintf(out, "`%s`", setting->initial);
+        fprintf(out, " | %.*s | %s%s |\n", (int)expected.len, expected.data, setting->help,
+                setting->secret ? " Never shown." : "");
+        buffer_free(&expected);
     }
 }

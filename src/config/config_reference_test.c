@@ -34,7 +34,7 @@ static void generate(char **text)
     assert_int_equal(fclose(out), 0);
 }
 
-static void page_is_up_to_date(void **state)
+static void configuration_page_is_up_to_date(void **state)
 {
     (void)state;
     struct buffer page = BUFFER_INIT;
@@ -50,7 +50,7 @@ static void page_is_up_to_date(void **state)
     free(text);
 }
 
-static void page_names_every_setting_once(void **state)
+static void configuration_page_names_every_setting_once(void **state)
 {
     (void)state;
     char *text = NULL;
@@ -69,8 +69,8 @@ static void page_names_every_setting_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(page_is_up_to_date),
-        cmocka_unit_test(page_names_every_setting_once),
+        cmocka_unit_test(configuration_page_is_up_to_date),
+        cmocka_unit_test(configuration_page_names_every_setting_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

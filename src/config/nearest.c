@@ -6,7 +6,7 @@ static size_t fewer_edits(size_t a, size_t b)
 }
 
 /* Optimal string alignment over three rolling rows. */
-static size_t edits_between(struct slice a, struct slice b)
+static size_t nearest_edits(struct slice a, struct slice b)
 {
     size_t rows[3][NEAREST_NAME_MAX + 1];
     for (size_t j = 0; j <= b.len; j++)
@@ -25,7 +25,7 @@ static size_t edits_between(struct slice a, struct slice b)
 }
 
 /* Returns whether `name` is the last part or parts of the dotted `candidate`. */
-static bool is_tail_of(struct slice name, struct slice candidate)
+static bool nearest_is_tail(struct slice name, struct slice candidate)
 {
     if (name.len == 0 || candidate.len <= name.len)
         return false;
@@ -44,7 +44,7 @@ void nearest_offer(struct nearest *nearest, struct slice candidate)
     if (nearest->wanted.len > NEAREST_NAME_MAX || candidate.len > NEAREST_NAME_MAX)
         return;
     size_t edits =
-        is_tail_of(nearest->wanted, candidate) ? 1 : edits_between(nearest->wanted, candidate);
+        nearest_is_tail(nearest->wanted, candidate) ? 1 : nearest_edits(nearest->wanted, candidate);
     if (edits < nearest->best_edits) {
         nearest->best = candidate;
         nearest->best_edits = edits;

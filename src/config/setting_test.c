@@ -190,7 +190,7 @@ static void list_length_is_bounded(void **state)
 }
 
 /* Each default is a valid value, each name is found, each help is a sentence. */
-static void every_row_is_consistent(void **state)
+static void every_row_has_a_valid_default_and_a_help_sentence(void **state)
 {
     (void)state;
     struct config config = {0};
@@ -232,7 +232,7 @@ int main(void)
         cmocka_unit_test(text_follows_its_rule),
         cmocka_unit_test(list_is_split_at_commas),
         cmocka_unit_test(list_length_is_bounded),
-        cmocka_unit_test(every_row_is_consistent),
+        cmocka_unit_test(every_row_has_a_valid_default_and_a_help_sentence),
         cmocka_unit_test(section_is_a_prefix_of_a_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

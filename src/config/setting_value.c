@@ -149,15 +149,6 @@ enum setting_result setting_append(const struct setting *setting, struct config 
     return SETTING_STORED;
 }
 
-static struct slice trim_spaces(struct slice text)
-{
-    while (text.len > 0 && text.data[0] == ' ')
-        text = slice_after(text, 1);
-    while (text.len > 0 && text.data[text.len - 1] == ' ')
-        text.len--;
-    return text;
-}
-
 static enum setting_result store_list_setting(const struct setting *setting, struct config *config,
                                               struct slice text)
 {
@@ -166,7 +157,11 @@ static enum setting_result store_list_setting(const struct setting *setting, str
     setting_release(setting, config);
     while (rest.data && result == SETTING_STORED) {
         rest = slice_split(rest, ',', &item);
-        result = setting_append(setting, config, trim_spaces(item));
+        while (item.len > 0 && item.data[0] == ' ')
+            item = slice_after(item, 1);
+        while (item.len > 0 && item.data[item.len - 1] == ' ')
+            item.len--;
+        result = setting_append(setting, config, item);
     }
     return result;
 }
