@@ -34,7 +34,7 @@ struct token_header {
     bool duplicate;
 };
 
-static void read_unique_string(struct json *json, struct slice *value, bool *duplicate)
+static void read_token_string(struct json *json, struct slice *value, bool *duplicate)
 {
     *duplicate |= value->data != NULL;
     json_string(json, value);
@@ -49,9 +49,9 @@ static bool read_token_header(char *text, size_t len, struct token_header *out)
     json_object(&json);
     while (json_member(&json, &name)) {
         if (slice_is(name, "alg")) {
-            read_unique_string(&json, &out->algorithm, &out->duplicate);
+            read_token_string(&json, &out->algorithm, &out->duplicate);
         } else if (slice_is(name, "kid")) {
-            read_unique_string(&json, &out->key_name, &out->duplicate);
+            read_token_string(&json, &out->key_name, &out->duplicate);
         } else {
             out->critical |= slice_is(name, "crit");
             json_skip(&json);
@@ -85,58 +85,34 @@ static enum jwt_result choose_token_keys(const struct key_set *keys,
     return JWT_UNKNOWN_KEY;
 }
 
-static enum jwt_result check_token_header(const struct key_set *keys, struct slice encoded,
-                                          struct key_set_candidates *out)
-{
-    unsigned char text[DECODED_BYTES_MAX];
-    size_t len;
-    struct token_header header;
-    if (!base64url_decode(encoded, text, &len))
-        return JWT_MALFORMED;
-    if (!read_token_header((char *)text, len, &header))
-        return JWT_BAD_HEADER;
-    return choose_token_keys(keys, &header, out);
-}
-
-static enum jwt_result check_token_signature(const struct key_set_candidates *candidates,
-                                             const struct token_parts *parts)
-{
-    unsigned char signature[DECODED_BYTES_MAX];
-    size_t len;
-    if (!base64url_decode(parts->signature, signature, &len))
-        return JWT_MALFORMED;
-    for (size_t i = 0; i < candidates->count; i++) {
-        if (key_verify(candidates->keys[i], parts->signed_text, signature, len))
-            return JWT_OK;
-    }
-    return JWT_BAD_SIGNATURE;
-}
-
-static enum jwt_result check_token_claims(struct slice encoded, const struct jwt_policy *policy,
-                                          int64_t wall_ms, struct identity *out)
-{
-    unsigned char text[DECODED_BYTES_MAX];
-    size_t len;
-    if (!base64url_decode(encoded, text, &len))
-        return JWT_MALFORMED;
-    return jwt_claims_check((char *)text, len, policy, wall_ms, out);
-}
-
 enum jwt_result jwt_verify(const struct key_set *keys, const struct jwt_policy *policy,
                            struct slice token, int64_t wall_ms, struct identity *out)
 {
+    unsigned char decoded[DECODED_BYTES_MAX]; /* one part at a time */
+    size_t len;
     struct token_parts parts;
+    struct token_header header;
     struct key_set_candidates candidates;
     if (token.len > JWT_BYTES_MAX)
         return JWT_TOO_LONG;
-    if (!split_token(token, &parts))
+    if (!split_token(token, &parts) || !base64url_decode(parts.header, decoded, &len))
         return JWT_MALFORMED;
-    enum jwt_result result = check_token_header(keys, parts.header, &candidates);
-    if (result == JWT_OK)
-        result = check_token_signature(&candidates, &parts);
-    if (result == JWT_OK)
-        result = check_token_claims(parts.claims, policy, wall_ms, out);
-    return result;
+    if (!read_token_header((char *)decoded, len, &header))
+        return JWT_BAD_HEADER;
+    enum jwt_result result = choose_token_keys(keys, &header, &candidates);
+    if (result != JWT_OK)
+        return result;
+    if (!base64url_decode(parts.signature, decoded, &len))
+        return JWT_MALFORMED;
+    size_t tried = 0;
+    while (tried < candidates.count &&
+           !key_verify(candidates.keys[tried], parts.signed_text, decoded, len))
+        tried++;
+    if (tried == candidates.count)
+        return JWT_BAD_SIGNATURE;
+    if (!base64url_decode(parts.claims, decoded, &len))
+        return JWT_MALFORMED;
+    return jwt_claims_check((char *)decoded, len, policy, wall_ms, out);
 }
 
 static const struct {

@@ -15,22 +15,22 @@ struct claims {
     bool audience_matches;
 };
 
-static void match_audience(struct json *json, struct claims *claims)
+static void match_token_audience(struct json *json, struct claims *claims)
 {
     struct slice audience;
     if (json_string(json, &audience))
         claims->audience_matches |= slice_equal(audience, claims->audience_wanted);
 }
 
-static void read_audience(struct json *json, struct claims *claims)
+static void read_token_audience(struct json *json, struct claims *claims)
 {
     if (json_peek(json) != JSON_ARRAY) {
-        match_audience(json, claims);
+        match_token_audience(json, claims);
         return;
     }
     json_array(json);
     while (json_element(json))
-        match_audience(json, claims);
+        match_token_audience(json, claims);
 }
 
 enum claim { SUBJECT, EXPIRY, NOT_BEFORE, ISSUER, AUDIENCE, SCOPE, CLAIM_COUNT };
@@ -64,7 +64,7 @@ static bool read_token_claim(struct json *json, struct slice name, struct claims
         json_string(json, &claims->issuer);
         break;
     case AUDIENCE:
-        read_audience(json, claims);
+        read_token_audience(json, claims);
         break;
     case SCOPE:
         json_string(json, &claims->scope);
@@ -74,19 +74,6 @@ static bool read_token_claim(struct json *json, struct slice name, struct claims
         break;
     }
     return true;
-}
-
-static bool read_token_claims(char *text, size_t len, struct claims *claims, unsigned *seen)
-{
-    struct json json;
-    struct slice name;
-    json_init(&json, text, len);
-    json_object(&json);
-    while (json_member(&json, &name)) {
-        if (!read_token_claim(&json, name, claims, seen))
-            return false;
-    }
-    return json_done(&json);
 }
 
 static int64_t claim_milliseconds(double seconds)
@@ -134,7 +121,15 @@ enum jwt_result jwt_claims_check(char *text, size_t len, const struct jwt_policy
 {
     struct claims claims = {.audience_wanted = policy->audience};
     unsigned seen = 0;
-    if (!read_token_claims(text, len, &claims, &seen))
+    struct json json;
+    struct slice name;
+    json_init(&json, text, len);
+    json_object(&json);
+    while (json_member(&json, &name)) {
+        if (!read_token_claim(&json, name, &claims, &seen))
+            return JWT_BAD_CLAIMS;
+    }
+    if (!json_done(&json))
         return JWT_BAD_CLAIMS;
     enum jwt_result result = check_claim_values(&claims, seen, policy, wall_ms);
     if (!jwt_result_names_user(result))

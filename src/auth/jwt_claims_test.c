@@ -48,7 +48,7 @@ static void expect_all(const struct expectation *cases, size_t count,
 
 #define EXPECT(cases, policy) expect_all(cases, sizeof(cases) / sizeof((cases)[0]), policy)
 
-static void fills_the_identity(void **state)
+static void valid_claims_fill_the_identity(void **state)
 {
     (void)state;
     struct identity identity;
@@ -62,7 +62,7 @@ static void fills_the_identity(void **state)
     assert_true(identity_has_scope(&identity, IDENTITY_SCOPE_DELIVER));
 }
 
-static void recognises_whole_scopes_only(void **state)
+static void only_whole_scopes_are_recognised(void **state)
 {
     (void)state;
     assert_int_equal(jwt_claims_scopes(SLICE("")), 0);
@@ -71,7 +71,7 @@ static void recognises_whole_scopes_only(void **state)
     assert_int_equal(jwt_claims_scopes(SLICE("deliver ")), IDENTITY_SCOPE_DELIVER);
 }
 
-static void does_not_change_the_identity_on_failure(void **state)
+static void refused_claims_leave_the_identity_unchanged(void **state)
 {
     (void)state;
     struct identity identity, before;
@@ -83,7 +83,7 @@ static void does_not_change_the_identity_on_failure(void **state)
     assert_memory_equal(&identity, &before, sizeof(before));
 }
 
-static void fills_the_identity_of_an_expired_token(void **state)
+static void expired_token_fills_the_identity(void **state)
 {
     (void)state;
     struct identity identity;
@@ -96,7 +96,7 @@ static void fills_the_identity_of_an_expired_token(void **state)
 #define SUBJECT "\"sub\":\"a\""
 #define EXPIRY "\"exp\":1800000000"
 
-static void requires_a_subject(void **state)
+static void claims_without_a_valid_subject_are_refused(void **state)
 {
     static const struct expectation CASES[] = {
         {"{" EXPIRY "}", JWT_BAD_SUBJECT},
@@ -112,7 +112,7 @@ static void requires_a_subject(void **state)
     EXPECT(CASES, &DEFAULTS);
 }
 
-static void bounds_the_subject(void **state)
+static void subject_length_is_bounded(void **state)
 {
     (void)state;
     char claims[256];
@@ -122,7 +122,7 @@ static void bounds_the_subject(void **state)
     assert_int_equal(check(claims), JWT_BAD_SUBJECT);
 }
 
-static void requires_an_expiry_in_the_future(void **state)
+static void claims_without_a_future_expiry_are_refused(void **state)
 {
     static const struct expectation CASES[] = {
         {"{" SUBJECT "}", JWT_NO_EXPIRY},
@@ -138,7 +138,7 @@ static void requires_an_expiry_in_the_future(void **state)
     EXPECT(CASES, &DEFAULTS);
 }
 
-static void survives_huge_numbers(void **state)
+static void huge_times_are_clamped(void **state)
 {
     (void)state;
     struct identity identity;
@@ -151,7 +151,7 @@ static void survives_huge_numbers(void **state)
     assert_int_not_equal(check("{" SUBJECT ",\"exp\":0x7fffffff}"), JWT_OK);
 }
 
-static void allows_the_leeway_and_no_more(void **state)
+static void times_within_the_leeway_are_accepted(void **state)
 {
     static const struct jwt_policy policy = {.expiry_leeway_ms = 2000,
                                              .not_before_leeway_ms = 3000};
@@ -166,7 +166,7 @@ static void allows_the_leeway_and_no_more(void **state)
     assert_int_equal(check("{" SUBJECT "," EXPIRY ",\"nbf\":1700000006}"), JWT_NOT_YET_VALID);
 }
 
-static void checks_issuer_and_audience_if_required(void **state)
+static void issuer_and_audience_are_checked_if_required(void **state)
 {
 #define REST "," SUBJECT "," EXPIRY "}"
     static const struct jwt_policy policy = {.issuer = SLICE("me"), .audience = SLICE("chat")};
@@ -185,7 +185,7 @@ static void checks_issuer_and_audience_if_required(void **state)
     assert_int_equal(check("{\"iss\":\"you\",\"aud\":\"mail\"" REST), JWT_OK);
 }
 
-static void refuses_a_duplicate_claim(void **state)
+static void duplicate_claim_is_refused(void **state)
 {
     static const struct expectation CASES[] = {
         {"{" SUBJECT "," EXPIRY ",\"sub\":\"b\"}", JWT_BAD_CLAIMS},
@@ -198,7 +198,7 @@ static void refuses_a_duplicate_claim(void **state)
     EXPECT(CASES, &DEFAULTS);
 }
 
-static void refuses_claims_that_are_not_an_object(void **state)
+static void claims_that_are_not_an_object_are_refused(void **state)
 {
     static const char *const CASES[] = {
         "",
@@ -216,18 +216,18 @@ static void refuses_claims_that_are_not_an_object(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fills_the_identity),
-        cmocka_unit_test(recognises_whole_scopes_only),
-        cmocka_unit_test(does_not_change_the_identity_on_failure),
-        cmocka_unit_test(fills_the_identity_of_an_expired_token),
-        cmocka_unit_test(requires_a_subject),
-        cmocka_unit_test(bounds_the_subject),
-        cmocka_unit_test(requires_an_expiry_in_the_future),
-        cmocka_unit_test(survives_huge_numbers),
-        cmocka_unit_test(allows_the_leeway_and_no_more),
-        cmocka_unit_test(checks_issuer_and_audience_if_required),
-        cmocka_unit_test(refuses_a_duplicate_claim),
-        cmocka_unit_test(refuses_claims_that_are_not_an_object),
+        cmocka_unit_test(valid_claims_fill_the_identity),
+        cmocka_unit_test(only_whole_scopes_are_recognised),
+        cmocka_unit_test(refused_claims_leave_the_identity_unchanged),
+        cmocka_unit_test(expired_token_fills_the_identity),
+        cmocka_unit_test(claims_without_a_valid_subject_are_refused),
+        cmocka_unit_test(subject_length_is_bounded),
+        cmocka_unit_test(claims_without_a_future_expiry_are_refused),
+        cmocka_unit_test(huge_times_are_clamped),
+        cmocka_unit_test(times_within_the_leeway_are_accepted),
+        cmocka_unit_test(issuer_and_audience_are_checked_if_required),
+        cmocka_unit_test(duplicate_claim_is_refused),
+        cmocka_unit_test(claims_that_are_not_an_object_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@
 #include <openssl/hmac.h>
 
 /* The classic attack: the RSA public key, which is public, as the secret of an HMAC. */
-static void refuses_hmac_with_the_public_key(void **state)
+static void hmac_with_the_public_key_is_refused(void **state)
 {
     struct jwt_testing *fixture = *state;
     static const char *const headers[] = {
@@ -40,7 +40,7 @@ static void refuses_hmac_with_the_public_key(void **state)
     buffer_free(&pem);
 }
 
-static void refuses_every_other_algorithm(void **state)
+static void unknown_algorithm_is_refused(void **state)
 {
     struct jwt_testing *fixture = *state;
     static const char *const names[] = {"none",  "None",  "NONE",  "nOnE",  "",       "HS256",
@@ -56,7 +56,7 @@ static void refuses_every_other_algorithm(void **state)
     }
 }
 
-static void refuses_an_unsigned_token(void **state)
+static void unsigned_token_is_refused(void **state)
 {
     struct jwt_testing *fixture = *state;
     struct buffer token = jwt_testing_sign(fixture->signer[JWT_TESTING_RSA_2048],
@@ -68,7 +68,7 @@ static void refuses_an_unsigned_token(void **state)
 }
 
 /* Every signer claims every algorithm and every name; only its own are accepted. */
-static void binds_the_algorithm_to_the_key(void **state)
+static void algorithm_is_bound_to_the_key(void **state)
 {
     struct jwt_testing *fixture = *state;
     for (int signer = 0; signer < JWT_TESTING_KINDS; signer++) {
@@ -90,7 +90,7 @@ static void binds_the_algorithm_to_the_key(void **state)
     }
 }
 
-static void refuses_unknown_and_injected_kids(void **state)
+static void unknown_or_injected_kid_is_refused(void **state)
 {
     struct jwt_testing *fixture = *state;
     static const char *const headers[] = {
@@ -109,7 +109,7 @@ static void refuses_unknown_and_injected_kids(void **state)
 }
 
 /* A key in the attacker's header is ignored. */
-static void ignores_keys_in_the_header(void **state)
+static void key_in_the_header_is_ignored(void **state)
 {
     struct jwt_testing *fixture = *state;
     EVP_PKEY *own = key_testing_p256();
@@ -126,7 +126,7 @@ static void ignores_keys_in_the_header(void **state)
     EVP_PKEY_free(own);
 }
 
-static void refuses_bad_headers(void **state)
+static void bad_header_is_refused(void **state)
 {
     struct jwt_testing *fixture = *state;
     static const struct {
@@ -157,13 +157,13 @@ static void refuses_bad_headers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refuses_hmac_with_the_public_key),
-        cmocka_unit_test(refuses_every_other_algorithm),
-        cmocka_unit_test(refuses_an_unsigned_token),
-        cmocka_unit_test(binds_the_algorithm_to_the_key),
-        cmocka_unit_test(refuses_unknown_and_injected_kids),
-        cmocka_unit_test(ignores_keys_in_the_header),
-        cmocka_unit_test(refuses_bad_headers),
+        cmocka_unit_test(hmac_with_the_public_key_is_refused),
+        cmocka_unit_test(unknown_algorithm_is_refused),
+        cmocka_unit_test(unsigned_token_is_refused),
+        cmocka_unit_test(algorithm_is_bound_to_the_key),
+        cmocka_unit_test(unknown_or_injected_kid_is_refused),
+        cmocka_unit_test(key_in_the_header_is_ignored),
+        cmocka_unit_test(bad_header_is_refused),
     };
     return cmocka_run_group_tests(tests, jwt_testing_set_up, jwt_testing_tear_down);
 }

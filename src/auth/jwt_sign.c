@@ -82,26 +82,21 @@ void jwt_signer_free(struct jwt_signer **held)
     free(signer);
 }
 
-/* Signs in the format that OpenSSL uses for the key. */
-static bool sign_token_bytes(const struct jwt_signer *signer, struct slice message,
-                             unsigned char *out, size_t *out_len)
-{
-    const EVP_MD *digest = signer->algorithm == KEY_EDDSA ? NULL : EVP_sha256();
-    EVP_MD_CTX *context = EVP_MD_CTX_new();
-    bool ok = context && EVP_DigestSignInit(context, NULL, digest, NULL, signer->pkey) == 1 &&
-              EVP_DigestSign(context, out, out_len, (const unsigned char *)message.data,
-                             message.len) == 1;
-    EVP_MD_CTX_free(context);
-    return ok;
-}
-
+/* Appends a dot and the signature of everything after `from`. */
 static bool append_token_signature(const struct jwt_signer *signer, size_t from, struct buffer *out)
 {
     unsigned char signature[KEY_SIGNATURE_BYTES_MAX];
     unsigned char raw[ES256_RAW_BYTES];
     size_t len = sizeof(signature);
     struct slice message = slice_after(buffer_slice(out), from);
-    if (out->failed || !sign_token_bytes(signer, message, signature, &len))
+    const EVP_MD *digest = signer->algorithm == KEY_EDDSA ? NULL : EVP_sha256();
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    bool ok = context && !out->failed &&
+              EVP_DigestSignInit(context, NULL, digest, NULL, signer->pkey) == 1 &&
+              EVP_DigestSign(context, signature, &len, (const unsigned char *)message.data,
+                             message.len) == 1;
+    EVP_MD_CTX_free(context);
+    if (!ok)
         return false;
     buffer_append_byte(out, '.');
     if (signer->algorithm != KEY_ES256) {

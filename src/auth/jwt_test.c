@@ -14,7 +14,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-static void accepts_tokens_it_signed(void **state)
+static void signed_token_is_accepted_until_it_expires(void **state)
 {
     struct jwt_testing *fixture = *state;
     struct jwt_policy policy = {.issuer = SLICE("me"), .audience = SLICE("chat")};
@@ -34,7 +34,7 @@ static void accepts_tokens_it_signed(void **state)
     }
 }
 
-static void accepts_tokens_without_kid(void **state)
+static void token_without_kid_is_accepted(void **state)
 {
     struct jwt_testing *fixture = *state;
     struct buffer token = jwt_testing_sign(fixture->signer[JWT_TESTING_P256], "{\"alg\":\"ES256\"}",
@@ -58,7 +58,7 @@ static void accepts_tokens_without_kid(void **state)
 }
 
 /* Changes each character of a token in turn. */
-static void refuses_any_change(void **state)
+static void changed_token_is_refused(void **state)
 {
     struct jwt_testing *fixture = *state;
     for (int kind = 0; kind < JWT_TESTING_KINDS; kind++) {
@@ -74,7 +74,7 @@ static void refuses_any_change(void **state)
     }
 }
 
-static void refuses_any_truncation(void **state)
+static void truncated_token_is_refused(void **state)
 {
     struct jwt_testing *fixture = *state;
     for (int kind = 0; kind < JWT_TESTING_KINDS; kind++) {
@@ -95,7 +95,7 @@ static void expect_with_suffix(const struct jwt_testing *fixture, enum jwt_testi
     assert_int_equal(jwt_testing_verify(fixture, &token), expected);
 }
 
-static void refuses_extra_text(void **state)
+static void token_with_extra_text_is_refused(void **state)
 {
     struct jwt_testing *fixture = *state;
     for (int kind = 0; kind < JWT_TESTING_KINDS; kind++) {
@@ -128,7 +128,7 @@ static size_t signature_of(const struct buffer *token, unsigned char *out)
     return len;
 }
 
-static void refuses_an_es256_signature_in_der(void **state)
+static void es256_signature_in_der_is_refused(void **state)
 {
     struct jwt_testing *fixture = *state;
     unsigned char raw[ES256_RAW_BYTES + 2];
@@ -148,7 +148,7 @@ static void refuses_an_es256_signature_in_der(void **state)
 }
 
 /* A well-known implementation once accepted r = s = 0 for any message. */
-static void refuses_empty_and_degenerate_signatures(void **state)
+static void degenerate_signature_is_refused(void **state)
 {
     struct jwt_testing *fixture = *state;
     static const size_t lengths[] = {1, 32, 63, 64, 65, 128, 255, 256, 257, 512, 1024, 1025};
@@ -164,7 +164,7 @@ static void refuses_empty_and_degenerate_signatures(void **state)
     }
 }
 
-static void refuses_text_that_is_not_a_token(void **state)
+static void text_that_is_not_a_token_is_refused(void **state)
 {
     struct jwt_testing *fixture = *state;
     static const char *const texts[] = {"",   ".",   "..",    "...",    "a",     "a.b",
@@ -174,7 +174,7 @@ static void refuses_text_that_is_not_a_token(void **state)
         assert_int_equal(jwt_testing_verify_with(fixture->keys, slice_of(texts[i])), JWT_MALFORMED);
 }
 
-static void bounds_the_length(void **state)
+static void token_length_is_bounded(void **state)
 {
     struct jwt_testing *fixture = *state;
     struct buffer claims = BUFFER_INIT;
@@ -197,7 +197,7 @@ static void bounds_the_length(void **state)
 }
 
 /* A token of the old key is valid until the old key is removed, one of the new key from then on. */
-static void accepts_keys_according_to_rotation(void **state)
+static void rotation_decides_which_tokens_are_accepted(void **state)
 {
     struct jwt_testing *fixture = *state;
     EVP_PKEY *next = key_testing_p256();
@@ -224,7 +224,7 @@ static void accepts_keys_according_to_rotation(void **state)
     EVP_PKEY_free(next);
 }
 
-struct crowd_member {
+struct verifying_thread {
     const struct jwt_testing *fixture;
     struct buffer token;
     int good;
@@ -232,7 +232,7 @@ struct crowd_member {
 
 static void *verify_many(void *argument)
 {
-    struct crowd_member *member = argument;
+    struct verifying_thread *member = argument;
     struct jwt_policy policy = JWT_POLICY_DEFAULT;
     struct identity identity;
     for (int i = 0; i < 200; i++)
@@ -241,13 +241,13 @@ static void *verify_many(void *argument)
     return NULL;
 }
 
-static void verifies_on_many_threads_at_once(void **state)
+static void many_threads_can_verify_at_once(void **state)
 {
-    struct crowd_member members[2 * JWT_TESTING_KINDS];
+    struct verifying_thread members[2 * JWT_TESTING_KINDS];
     pthread_t threads[2 * JWT_TESTING_KINDS];
     for (int i = 0; i < 2 * JWT_TESTING_KINDS; i++) {
         members[i] =
-            (struct crowd_member){*state, jwt_testing_token(*state, i % JWT_TESTING_KINDS), 0};
+            (struct verifying_thread){*state, jwt_testing_token(*state, i % JWT_TESTING_KINDS), 0};
         assert_int_equal(pthread_create(&threads[i], NULL, verify_many, &members[i]), 0);
     }
     for (int i = 0; i < 2 * JWT_TESTING_KINDS; i++) {
@@ -257,7 +257,7 @@ static void verifies_on_many_threads_at_once(void **state)
     }
 }
 
-static void has_a_text_for_every_result(void **state)
+static void every_result_has_a_label_and_a_text(void **state)
 {
     (void)state;
     for (int i = 0; i < JWT_RESULT_COUNT; i++) {
@@ -270,18 +270,18 @@ static void has_a_text_for_every_result(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(accepts_tokens_it_signed),
-        cmocka_unit_test(accepts_tokens_without_kid),
-        cmocka_unit_test(refuses_any_change),
-        cmocka_unit_test(refuses_any_truncation),
-        cmocka_unit_test(refuses_extra_text),
-        cmocka_unit_test(refuses_an_es256_signature_in_der),
-        cmocka_unit_test(refuses_empty_and_degenerate_signatures),
-        cmocka_unit_test(refuses_text_that_is_not_a_token),
-        cmocka_unit_test(bounds_the_length),
-        cmocka_unit_test(accepts_keys_according_to_rotation),
-        cmocka_unit_test(verifies_on_many_threads_at_once),
-        cmocka_unit_test(has_a_text_for_every_result),
+        cmocka_unit_test(signed_token_is_accepted_until_it_expires),
+        cmocka_unit_test(token_without_kid_is_accepted),
+        cmocka_unit_test(changed_token_is_refused),
+        cmocka_unit_test(truncated_token_is_refused),
+        cmocka_unit_test(token_with_extra_text_is_refused),
+        cmocka_unit_test(es256_signature_in_der_is_refused),
+        cmocka_unit_test(degenerate_signature_is_refused),
+        cmocka_unit_test(text_that_is_not_a_token_is_refused),
+        cmocka_unit_test(token_length_is_bounded),
+        cmocka_unit_test(rotation_decides_which_tokens_are_accepted),
+        cmocka_unit_test(many_threads_can_verify_at_once),
+        cmocka_unit_test(every_result_has_a_label_and_a_text),
     };
     return cmocka_run_group_tests(tests, jwt_testing_set_up, jwt_testing_tear_down);
 }

@@ -7,7 +7,7 @@
 /* cmocka.h requires the four headers above. */
 #include <cmocka.h>
 
-static void accepts_any_printable_text(void **state)
+static void printable_user_id_is_valid(void **state)
 {
     (void)state;
     assert_true(user_id_valid(SLICE("a")));
@@ -16,7 +16,7 @@ static void accepts_any_printable_text(void **state)
     assert_true(user_id_valid(SLICE("no-break\xc2\xa0space"))); /* U+00A0, the first after C1 */
 }
 
-static void bounds_the_length(void **state)
+static void user_id_length_is_bounded(void **state)
 {
     (void)state;
     char text[USER_ID_BYTES_MAX + 1];
@@ -26,7 +26,7 @@ static void bounds_the_length(void **state)
     assert_false(user_id_valid((struct slice){text, USER_ID_BYTES_MAX + 1}));
 }
 
-static void refuses_control_characters(void **state)
+static void user_id_with_control_characters_is_invalid(void **state)
 {
     (void)state;
     assert_false(user_id_valid(SLICE("a\0b")));
@@ -38,7 +38,7 @@ static void refuses_control_characters(void **state)
                                      "b")));
 }
 
-static void refuses_invalid_utf8(void **state)
+static void user_id_with_invalid_utf8_is_invalid(void **state)
 {
     (void)state;
     assert_false(user_id_valid(SLICE("\xff")));
@@ -50,10 +50,10 @@ static void refuses_invalid_utf8(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(accepts_any_printable_text),
-        cmocka_unit_test(bounds_the_length),
-        cmocka_unit_test(refuses_control_characters),
-        cmocka_unit_test(refuses_invalid_utf8),
+        cmocka_unit_test(printable_user_id_is_valid),
+        cmocka_unit_test(user_id_length_is_bounded),
+        cmocka_unit_test(user_id_with_control_characters_is_invalid),
+        cmocka_unit_test(user_id_with_invalid_utf8_is_invalid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

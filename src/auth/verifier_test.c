@@ -16,7 +16,7 @@ static const struct clock now = {.now_ms = 5000, .wall_ms = INT64_C(170000000000
 
 static struct verifier verifier;
 static struct jwt_signer *signer;
-static struct buffer answers; /* a line each */
+static struct buffer results; /* a line each */
 
 static struct key_set *keys_of(const struct jwt_signer *of)
 {
@@ -40,7 +40,7 @@ static int open_verifier(void **unused)
 {
     (void)unused;
     signer = make_signer();
-    answers = BUFFER_INIT;
+    results = BUFFER_INIT;
     verifier_init(&verifier, keys_of(signer), &JWT_POLICY_DEFAULT, PER_TURN, PENDING_MAX);
     return 0;
 }
@@ -50,16 +50,16 @@ static int close_verifier(void **unused)
     (void)unused;
     verifier_free(&verifier);
     jwt_signer_free(&signer);
-    buffer_free(&answers);
+    buffer_free(&results);
     return 0;
 }
 
-static void note(void *arg, enum jwt_result result, const struct identity *identity)
+static void on_token_verified(void *arg, enum jwt_result result, const struct identity *identity)
 {
-    buffer_printf(&answers, "%s %s", (const char *)arg, jwt_result_label(result));
+    buffer_printf(&results, "%s %s", (const char *)arg, jwt_result_label(result));
     if (identity)
-        buffer_printf(&answers, " %.*s", SLICE_FORMAT(identity_user(identity)));
-    buffer_append_byte(&answers, '\n');
+        buffer_printf(&results, " %.*s", SLICE_FORMAT(identity_user(identity)));
+    buffer_append_byte(&results, '\n');
     assert_int_equal(identity != NULL, jwt_result_names_user(result));
 }
 
@@ -69,16 +69,16 @@ static bool submit(const struct jwt_signer *by, char *name)
     struct jwt_sign_claims claims = {.user = slice_of(name),
                                      .expires_at_wall_ms = now.wall_ms + HOUR_MS};
     assert_true(jwt_sign(by, &claims, &token));
-    bool taken = verifier_submit(&verifier, buffer_slice(&token), note, name);
+    bool taken = verifier_submit(&verifier, buffer_slice(&token), on_token_verified, name);
     buffer_free(&token); /* it was copied */
     return taken;
 }
 
-static void expect_answers(const char *text)
+static void expect_results(const char *text)
 {
-    buffer_append_byte(&answers, '\0');
-    assert_string_equal(answers.data, text);
-    buffer_clear(&answers);
+    buffer_append_byte(&results, '\0');
+    assert_string_equal(results.data, text);
+    buffer_clear(&results);
 }
 
 static void tokens_are_verified_in_order_and_bounded_per_turn(void **unused)
@@ -87,13 +87,13 @@ static void tokens_are_verified_in_order_and_bounded_per_turn(void **unused)
     static char names[5][2] = {"a", "b", "c", "d", "e"};
     for (int i = 0; i < 5; i++)
         assert_true(submit(signer, names[i]));
-    expect_answers(""); /* never before verifier_submit() returns */
+    expect_results(""); /* never before verifier_submit() returns */
     assert_true(verifier_run(&verifier, &now));
-    expect_answers("a ok a\nb ok b\nc ok c\n");
+    expect_results("a ok a\nb ok b\nc ok c\n");
     assert_false(verifier_run(&verifier, &now));
-    expect_answers("d ok d\ne ok e\n");
+    expect_results("d ok d\ne ok e\n");
     assert_false(verifier_run(&verifier, &now));
-    expect_answers("");
+    expect_results("");
 }
 
 static void token_beyond_the_queue_is_refused_and_gets_no_result(void **unused)
@@ -104,11 +104,11 @@ static void token_beyond_the_queue_is_refused_and_gets_no_result(void **unused)
         assert_true(submit(signer, name));
     assert_false(submit(signer, late));
     verifier_run(&verifier, &now);
-    expect_answers("x ok x\nx ok x\nx ok x\n");
+    expect_results("x ok x\nx ok x\nx ok x\n");
     assert_true(submit(signer, late)); /* the queue has space again */
     while (verifier_run(&verifier, &now))
         ;
-    expect_answers("x ok x\nx ok x\nx ok x\nx ok x\nx ok x\nlate ok late\n");
+    expect_results("x ok x\nx ok x\nx ok x\nx ok x\nx ok x\nlate ok late\n");
 }
 
 static void malformed_token_gets_its_result(void **unused)
@@ -116,12 +116,12 @@ static void malformed_token_gets_its_result(void **unused)
     (void)unused;
     static char large[2 * JWT_BYTES_MAX];
     memset(large, 'a', sizeof(large));
-    assert_true(verifier_submit(&verifier, SLICE(""), note, (void *)"empty"));
-    assert_true(verifier_submit(&verifier, SLICE("a.b"), note, (void *)"short"));
-    assert_true(
-        verifier_submit(&verifier, (struct slice){large, sizeof(large)}, note, (void *)"large"));
+    assert_true(verifier_submit(&verifier, SLICE(""), on_token_verified, (void *)"empty"));
+    assert_true(verifier_submit(&verifier, SLICE("a.b"), on_token_verified, (void *)"short"));
+    assert_true(verifier_submit(&verifier, (struct slice){large, sizeof(large)}, on_token_verified,
+                                (void *)"large"));
     verifier_run(&verifier, &now);
-    expect_answers("empty malformed\nshort malformed\nlarge too_long\n");
+    expect_results("empty malformed\nshort malformed\nlarge too_long\n");
 }
 
 static void rotated_keys_apply_to_pending_tokens(void **unused)
@@ -133,24 +133,25 @@ static void rotated_keys_apply_to_pending_tokens(void **unused)
     verifier_use(&verifier, keys_of(newer));
     submit(newer, after);
     verifier_run(&verifier, &now);
-    expect_answers("before unknown_key\nafter ok after\n");
+    expect_results("before unknown_key\nafter ok after\n");
     jwt_signer_free(&newer);
 }
 
-static void resubmit(void *arg, enum jwt_result result, const struct identity *identity)
+static void on_token_verified_resubmit(void *arg, enum jwt_result result,
+                                       const struct identity *identity)
 {
     static char again[] = "again";
-    note(arg, result, identity);
+    on_token_verified(arg, result, identity);
     assert_true(submit(signer, again));
 }
 
 static void token_submitted_by_a_completion_waits(void **unused)
 {
     (void)unused;
-    verifier_submit(&verifier, SLICE("a.b"), resubmit, (void *)"first");
+    verifier_submit(&verifier, SLICE("a.b"), on_token_verified_resubmit, (void *)"first");
     while (verifier_run(&verifier, &now))
         ;
-    expect_answers("first malformed\nagain ok again\n");
+    expect_results("first malformed\nagain ok again\n");
 }
 
 static void free_completes_pending_tokens(void **unused)
@@ -159,7 +160,7 @@ static void free_completes_pending_tokens(void **unused)
     static char name[] = "left";
     submit(signer, name);
     verifier_free(&verifier);
-    expect_answers("left unknown_key\n");
+    expect_results("left unknown_key\n");
     verifier_init(&verifier, keys_of(signer), &JWT_POLICY_DEFAULT, PER_TURN, PENDING_MAX);
 }
 

@@ -17,12 +17,12 @@
 
 enum { DEV_KEY_BITS = 2048 };
 
-static bool fail_with_errno(struct auth_error *error, const char *path)
+static bool fail_dev_keys(struct auth_error *error, const char *path)
 {
     return auth_error_set(error, "%s: %s", path, strerror(errno));
 }
 
-static bool write_whole_file(int fd, struct slice bytes)
+static bool write_dev_key_bytes(int fd, struct slice bytes)
 {
     while (bytes.len > 0) {
         ssize_t written = write(fd, bytes.data, bytes.len);
@@ -36,8 +36,8 @@ static bool write_whole_file(int fd, struct slice bytes)
 }
 
 /* Writes a file next to `path` with a unique name, which it returns in `temporary`. */
-static bool write_temporary_file(const char *path, struct slice bytes, mode_t mode,
-                                 char temporary[PATH_MAX], struct auth_error *error)
+static bool write_temporary_dev_key(const char *path, struct slice bytes, mode_t mode,
+                                    char temporary[PATH_MAX], struct auth_error *error)
 {
     struct random random;
     random_init_system(&random);
@@ -46,39 +46,41 @@ static bool write_temporary_file(const char *path, struct slice bytes, mode_t mo
         return auth_error_set(error, "%s: the path is too long", path);
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
     if (fd < 0)
-        return fail_with_errno(error, temporary);
-    bool ok = write_whole_file(fd, bytes) || fail_with_errno(error, temporary);
+        return fail_dev_keys(error, temporary);
+    bool ok = write_dev_key_bytes(fd, bytes) || fail_dev_keys(error, temporary);
     if (close(fd) != 0 && ok)
-        ok = fail_with_errno(error, temporary);
+        ok = fail_dev_keys(error, temporary);
     if (!ok)
         unlink(temporary);
     return ok;
 }
 
 /* Puts the file in place unless one exists; afterwards one exists. */
-static bool install_unless_exists(const char *path, struct slice bytes, struct auth_error *error)
+static bool install_dev_key_unless_exists(const char *path, struct slice bytes,
+                                          struct auth_error *error)
 {
     char temporary[PATH_MAX];
-    if (!write_temporary_file(path, bytes, 0600, temporary, error))
+    if (!write_temporary_dev_key(path, bytes, 0600, temporary, error))
         return false;
-    bool ok = link(temporary, path) == 0 || errno == EEXIST || fail_with_errno(error, path);
+    bool ok = link(temporary, path) == 0 || errno == EEXIST || fail_dev_keys(error, path);
     unlink(temporary);
     return ok;
 }
 
-static bool install_replacing(const char *path, struct slice bytes, struct auth_error *error)
+static bool install_dev_key_replacing(const char *path, struct slice bytes,
+                                      struct auth_error *error)
 {
     char temporary[PATH_MAX];
-    if (!write_temporary_file(path, bytes, 0644, temporary, error))
+    if (!write_temporary_dev_key(path, bytes, 0644, temporary, error))
         return false;
     if (rename(temporary, path) == 0)
         return true;
-    fail_with_errno(error, path);
+    fail_dev_keys(error, path);
     unlink(temporary);
     return false;
 }
 
-static bool ensure_private_key(const char *path, struct auth_error *error)
+static bool ensure_dev_private_key(const char *path, struct auth_error *error)
 {
     if (access(path, F_OK) == 0)
         return true;
@@ -89,7 +91,7 @@ static bool ensure_private_key(const char *path, struct auth_error *error)
     bool ok = pkey && bio && PEM_write_bio_PKCS8PrivateKey(bio, pkey, NULL, NULL, 0, NULL, NULL) &&
               (len = BIO_get_mem_data(bio, &pem)) > 0;
     if (ok)
-        ok = install_unless_exists(path, (struct slice){pem, (size_t)len}, error);
+        ok = install_dev_key_unless_exists(path, (struct slice){pem, (size_t)len}, error);
     else
         auth_error_set(error, "%s: cannot generate a key", path);
     if (pem)
@@ -99,7 +101,7 @@ static bool ensure_private_key(const char *path, struct auth_error *error)
     return ok;
 }
 
-static bool file_holds(const char *path, struct slice bytes)
+static bool dev_key_file_holds(const char *path, struct slice bytes)
 {
     struct key_file file;
     struct auth_error ignored;
@@ -110,7 +112,7 @@ static bool file_holds(const char *path, struct slice bytes)
     return same;
 }
 
-static bool ensure_public_key(const struct dev_keys *keys, struct auth_error *error)
+static bool ensure_dev_public_key(const struct dev_keys *keys, struct auth_error *error)
 {
     struct jwt_signer *signer = jwt_signer_load(keys->private_path, error);
     if (!signer)
@@ -122,8 +124,8 @@ static bool ensure_public_key(const struct dev_keys *keys, struct auth_error *er
     if (!ok || text.failed)
         ok = auth_error_set(error, "%s: out of memory", keys->public_path);
     else
-        ok = file_holds(keys->public_path, buffer_slice(&text)) ||
-             install_replacing(keys->public_path, buffer_slice(&text), error);
+        ok = dev_key_file_holds(keys->public_path, buffer_slice(&text)) ||
+             install_dev_key_replacing(keys->public_path, buffer_slice(&text), error);
     buffer_free(&text);
     return ok;
 }
@@ -135,6 +137,6 @@ bool dev_keys_ensure(const char *data_dir, struct dev_keys *out, struct auth_err
     if (a < 0 || b < 0 || a >= PATH_MAX || b >= PATH_MAX)
         return auth_error_set(error, "data directory: the path is too long");
     if (mkdir(data_dir, 0700) != 0 && errno != EEXIST)
-        return fail_with_errno(error, data_dir);
-    return ensure_private_key(out->private_path, error) && ensure_public_key(out, error);
+        return fail_dev_keys(error, data_dir);
+    return ensure_dev_private_key(out->private_path, error) && ensure_dev_public_key(out, error);
 }

@@ -76,7 +76,7 @@ static bool pair_fits(const struct dev_keys *keys)
     return fits;
 }
 
-static void makes_a_matching_pair(void **state)
+static void new_pair_matches(void **state)
 {
     struct fixture *fixture = *state;
     struct dev_keys keys;
@@ -87,7 +87,7 @@ static void makes_a_matching_pair(void **state)
     assert_true(pair_fits(&keys));
 }
 
-static void reuses_the_pair(void **state)
+static void existing_pair_is_reused(void **state)
 {
     struct fixture *fixture = *state;
     struct dev_keys keys;
@@ -98,7 +98,7 @@ static void reuses_the_pair(void **state)
     assert_int_equal(file_number(keys.private_path), before);
 }
 
-static void restores_the_public_half(void **state)
+static void damaged_public_half_is_restored(void **state)
 {
     struct fixture *fixture = *state;
     struct dev_keys keys;
@@ -113,15 +113,15 @@ static void restores_the_public_half(void **state)
 }
 
 /* Runs in a child process: makes or finds the pair and reports its private key. */
-static void race(const struct fixture *fixture, int report_to)
+static void ensure_keys_in_child(const struct fixture *fixture, int report_to)
 {
     struct dev_keys keys;
     struct auth_error error;
     if (!dev_keys_ensure(fixture->data_dir, &keys, &error))
         _exit(1);
     ino_t number = file_number(keys.private_path);
-    bool told = write(report_to, &number, sizeof(number)) == sizeof(number);
-    _exit(told && pair_fits(&keys) ? 0 : 1);
+    bool reported = write(report_to, &number, sizeof(number)) == sizeof(number);
+    _exit(reported && pair_fits(&keys) ? 0 : 1);
 }
 
 static void racing_processes_get_the_same_pair(void **state)
@@ -137,7 +137,7 @@ static void racing_processes_get_the_same_pair(void **state)
         children[i] = fork();
         assert_true(children[i] >= 0);
         if (children[i] == 0)
-            race(fixture, reports[1]);
+            ensure_keys_in_child(fixture, reports[1]);
     }
     for (int i = 0; i < RUNNERS; i++) {
         int status;
@@ -154,7 +154,7 @@ static void racing_processes_get_the_same_pair(void **state)
     close(reports[1]);
 }
 
-static void reports_why_keys_cannot_be_made(void **state)
+static void failure_names_its_cause(void **state)
 {
     struct fixture *fixture = *state;
     struct dev_keys keys;
@@ -177,13 +177,13 @@ static void reports_why_keys_cannot_be_made(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(makes_a_matching_pair, make_parent, remove_parent),
-        cmocka_unit_test_setup_teardown(reuses_the_pair, make_parent, remove_parent),
-        cmocka_unit_test_setup_teardown(restores_the_public_half, make_parent, remove_parent),
+        cmocka_unit_test_setup_teardown(new_pair_matches, make_parent, remove_parent),
+        cmocka_unit_test_setup_teardown(existing_pair_is_reused, make_parent, remove_parent),
+        cmocka_unit_test_setup_teardown(damaged_public_half_is_restored, make_parent,
+                                        remove_parent),
         cmocka_unit_test_setup_teardown(racing_processes_get_the_same_pair, make_parent,
                                         remove_parent),
-        cmocka_unit_test_setup_teardown(reports_why_keys_cannot_be_made, make_parent,
-                                        remove_parent),
+        cmocka_unit_test_setup_teardown(failure_names_its_cause, make_parent, remove_parent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

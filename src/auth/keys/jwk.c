@@ -29,15 +29,6 @@ struct jwk_members {
     bool may_verify;
 };
 
-static bool is_secret_name(struct slice name)
-{
-    for (size_t i = 0; i < sizeof(secret_names) / sizeof(secret_names[0]); i++) {
-        if (slice_is(name, secret_names[i]))
-            return true;
-    }
-    return false;
-}
-
 static void read_jwk_operations(struct json *json, struct jwk_members *members)
 {
     members->duplicate |= members->has_operations;
@@ -63,7 +54,8 @@ static void read_jwk_member(struct json *json, struct slice name, struct jwk_mem
         read_jwk_operations(json, members);
         return;
     }
-    members->secret |= is_secret_name(name);
+    for (size_t i = 0; i < sizeof(secret_names) / sizeof(secret_names[0]); i++)
+        members->secret |= slice_is(name, secret_names[i]);
     json_skip(json);
 }
 
@@ -87,7 +79,7 @@ static bool read_jwk_field(struct slice text, unsigned char out[FIELD_BYTES])
     return true;
 }
 
-static EVP_PKEY *make_public_key(const char *type, OSSL_PARAM *parameters)
+static EVP_PKEY *make_jwk_public_key(const char *type, OSSL_PARAM *parameters)
 {
     EVP_PKEY *pkey = NULL;
     EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_name(NULL, type, NULL);
@@ -97,7 +89,7 @@ static EVP_PKEY *make_public_key(const char *type, OSSL_PARAM *parameters)
     return pkey;
 }
 
-static EVP_PKEY *make_rsa_key(const struct jwk_members *members)
+static EVP_PKEY *make_jwk_rsa_key(const struct jwk_members *members)
 {
     EVP_PKEY *pkey = NULL;
     OSSL_PARAM *parameters = NULL;
@@ -107,7 +99,7 @@ static EVP_PKEY *make_rsa_key(const struct jwk_members *members)
     if (n && e && builder && OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_N, n) == 1 &&
         OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_E, e) == 1) {
         parameters = OSSL_PARAM_BLD_to_param(builder);
-        pkey = make_public_key("RSA", parameters);
+        pkey = make_jwk_public_key("RSA", parameters);
     }
     OSSL_PARAM_free(parameters);
     OSSL_PARAM_BLD_free(builder);
@@ -117,7 +109,7 @@ static EVP_PKEY *make_rsa_key(const struct jwk_members *members)
 }
 
 /* OpenSSL refuses a point that is not on the curve. */
-static EVP_PKEY *make_p256_key(const struct jwk_members *members)
+static EVP_PKEY *make_jwk_p256_key(const struct jwk_members *members)
 {
     unsigned char point[1 + 2 * FIELD_BYTES] = {POINT_CONVERSION_UNCOMPRESSED};
     if (!read_jwk_field(members->value[X], point + 1) ||
@@ -129,10 +121,10 @@ static EVP_PKEY *make_p256_key(const struct jwk_members *members)
         OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PUB_KEY, point, sizeof(point)),
         OSSL_PARAM_construct_end(),
     };
-    return make_public_key("EC", parameters);
+    return make_jwk_public_key("EC", parameters);
 }
 
-static EVP_PKEY *make_ed25519_key(const struct jwk_members *members)
+static EVP_PKEY *make_jwk_ed25519_key(const struct jwk_members *members)
 {
     unsigned char raw[FIELD_BYTES];
     if (!read_jwk_field(members->value[X], raw))
@@ -146,9 +138,9 @@ static const struct jwk_kind {
     const char *algorithm;
     EVP_PKEY *(*make)(const struct jwk_members *members);
 } kinds[] = {
-    {"RSA", NULL, "RS256", make_rsa_key},
-    {"EC", "P-256", "ES256", make_p256_key},
-    {"OKP", "Ed25519", "EdDSA", make_ed25519_key},
+    {"RSA", NULL, "RS256", make_jwk_rsa_key},
+    {"EC", "P-256", "ES256", make_jwk_p256_key},
+    {"OKP", "Ed25519", "EdDSA", make_jwk_ed25519_key},
 };
 
 static const struct jwk_kind *find_jwk_kind(const struct jwk_members *members)
@@ -161,7 +153,7 @@ static const struct jwk_kind *find_jwk_kind(const struct jwk_members *members)
     return NULL;
 }
 
-static bool is_absent_or_equal(struct slice value, const char *wanted)
+static bool is_jwk_member_absent_or(struct slice value, const char *wanted)
 {
     return !value.data || slice_is(value, wanted);
 }
@@ -191,10 +183,10 @@ static enum jwk_result build_jwk(const struct jwk_members *members, struct jwk *
     const struct jwk_kind *kind = find_jwk_kind(members);
     if (!kind)
         return skip_jwk(out, "has a `kty` or `crv` that is not RSA, P-256 or Ed25519");
-    if (!is_absent_or_equal(members->value[ALG], kind->algorithm))
+    if (!is_jwk_member_absent_or(members->value[ALG], kind->algorithm))
         return skip_jwk(out,
                         "has an `alg` that is not RS256, ES256 or EdDSA or does not fit its type");
-    if (!is_absent_or_equal(members->value[USE], "sig"))
+    if (!is_jwk_member_absent_or(members->value[USE], "sig"))
         return skip_jwk(out, "has a `use` that is not `sig`");
     if (members->has_operations && !members->may_verify)
         return skip_jwk(out, "has `key_ops` without `verify`");

@@ -45,7 +45,7 @@ static void expect_thumbprint(const char *example, const char *expected)
     EVP_PKEY_free(pkey);
 }
 
-static void computes_the_thumbprints_of_the_rfcs(void **state)
+static void thumbprints_match_the_rfcs(void **state)
 {
     (void)state;
     expect_thumbprint(rsa_example, "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs");
@@ -68,7 +68,7 @@ static bool verify_example(const char *example, const char *signed_text, const c
     return good;
 }
 
-static void verifies_the_signatures_of_the_rfcs(void **state)
+static void signatures_of_the_rfcs_are_verified(void **state)
 {
     (void)state;
     assert_true(verify_example(
@@ -103,7 +103,7 @@ static void written_key_reads_back(void **state)
 }
 
 /* The output never contains bytes of the private key. */
-static void writes_the_public_half_only(void **state)
+static void only_the_public_half_is_written(void **state)
 {
     (void)state;
     struct buffer text = BUFFER_INIT;
@@ -118,10 +118,10 @@ static void writes_the_public_half_only(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(computes_the_thumbprints_of_the_rfcs),
-        cmocka_unit_test(verifies_the_signatures_of_the_rfcs),
+        cmocka_unit_test(thumbprints_match_the_rfcs),
+        cmocka_unit_test(signatures_of_the_rfcs_are_verified),
         cmocka_unit_test(written_key_reads_back),
-        cmocka_unit_test(writes_the_public_half_only),
+        cmocka_unit_test(only_the_public_half_is_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

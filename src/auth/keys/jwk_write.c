@@ -61,8 +61,8 @@ static bool write_ed25519_jwk(struct buffer *out, const EVP_PKEY *pkey)
 
 /* Writes the required members, ordered by name and without white space. A thumbprint is computed
  * over these bytes and the closing brace. */
-static bool write_required_members(struct buffer *out, const EVP_PKEY *pkey,
-                                   enum key_algorithm algorithm)
+static bool write_required_jwk_members(struct buffer *out, const EVP_PKEY *pkey,
+                                       enum key_algorithm algorithm)
 {
     static bool (*const write[])(struct buffer *, const EVP_PKEY *) = {
         [KEY_RS256] = write_rsa_jwk,
@@ -73,31 +73,24 @@ static bool write_required_members(struct buffer *out, const EVP_PKEY *pkey,
     return write[algorithm](out, pkey);
 }
 
-static void compute_thumbprint(struct buffer *text, char out[KEY_THUMBPRINT_LEN])
-{
-    unsigned char digest[SHA256_BYTES];
-    struct buffer encoded = BUFFER_INIT;
-    if (EVP_Digest(text->data, text->len, digest, NULL, EVP_sha256(), NULL) == 1)
-        base64url_encode(&encoded, digest, sizeof(digest));
-    if (encoded.len == KEY_THUMBPRINT_LEN)
-        memcpy(out, encoded.data, KEY_THUMBPRINT_LEN);
-    else
-        text->failed = true;
-    buffer_free(&encoded);
-}
-
 bool jwk_thumbprint(const EVP_PKEY *pkey, char out[KEY_THUMBPRINT_LEN])
 {
     struct auth_error ignored;
     enum key_algorithm algorithm;
     if (!key_algorithm_of(pkey, &algorithm, &ignored))
         return false;
+    unsigned char digest[SHA256_BYTES];
     struct buffer text = BUFFER_INIT;
-    bool ok = write_required_members(&text, pkey, algorithm);
+    struct buffer encoded = BUFFER_INIT;
+    bool ok = write_required_jwk_members(&text, pkey, algorithm);
     json_write_object_end(&text);
-    if (ok && !text.failed)
-        compute_thumbprint(&text, out);
-    ok = ok && !text.failed;
+    if (ok && !text.failed &&
+        EVP_Digest(text.data, text.len, digest, NULL, EVP_sha256(), NULL) == 1)
+        base64url_encode(&encoded, digest, sizeof(digest));
+    ok = encoded.len == KEY_THUMBPRINT_LEN;
+    if (ok)
+        memcpy(out, encoded.data, KEY_THUMBPRINT_LEN);
+    buffer_free(&encoded);
     buffer_free(&text);
     return ok;
 }
@@ -108,7 +101,7 @@ bool jwk_write(struct buffer *out, const EVP_PKEY *pkey)
     enum key_algorithm algorithm;
     char thumbprint[KEY_THUMBPRINT_LEN];
     if (!key_algorithm_of(pkey, &algorithm, &ignored) || !jwk_thumbprint(pkey, thumbprint) ||
-        !write_required_members(out, pkey, algorithm))
+        !write_required_jwk_members(out, pkey, algorithm))
         return false;
     json_write_key_string(out, SLICE("kid"), (struct slice){thumbprint, sizeof(thumbprint)});
     json_write_key_string(out, SLICE("alg"), slice_of(key_algorithm_name(algorithm)));

@@ -10,27 +10,19 @@
 
 enum { SHA256_BYTES = 32, ED25519_SIGNATURE_BYTES = 64 };
 
-/* With an exponent of 1 every message is its own signature; an even exponent is not a valid RSA
- * key. */
-static bool is_rsa_exponent_valid(const EVP_PKEY *pkey)
-{
-    BIGNUM *exponent = NULL;
-    if (EVP_PKEY_get_bn_param(pkey, OSSL_PKEY_PARAM_RSA_E, &exponent) != 1)
-        return false;
-    bool sound = BN_is_odd(exponent) && !BN_is_one(exponent);
-    BN_free(exponent);
-    return sound;
-}
-
 static bool check_rsa_key(const EVP_PKEY *pkey, struct auth_error *error)
 {
     int bits = EVP_PKEY_get_bits(pkey);
     if (bits < KEY_RSA_BITS_MIN || bits > KEY_RSA_BITS_MAX)
         return auth_error_set(error, "RSA key of %d bits, expected %d to %d", bits,
                               KEY_RSA_BITS_MIN, KEY_RSA_BITS_MAX);
-    if (!is_rsa_exponent_valid(pkey))
-        return auth_error_set(error, "RSA key whose exponent is not an odd number above 1");
-    return true;
+    /* With an exponent of 1 every message is its own signature; an even exponent is not a valid RSA
+     * key. */
+    BIGNUM *exponent = NULL;
+    bool is_valid = EVP_PKEY_get_bn_param(pkey, OSSL_PKEY_PARAM_RSA_E, &exponent) == 1 &&
+                    BN_is_odd(exponent) && !BN_is_one(exponent);
+    BN_free(exponent);
+    return is_valid || auth_error_set(error, "RSA key whose exponent is not an odd number above 1");
 }
 
 static bool is_p256_key(const EVP_PKEY *pkey)
@@ -58,8 +50,16 @@ bool key_algorithm_of(const EVP_PKEY *pkey, enum key_algorithm *out, struct auth
     }
 }
 
-static bool prepare_digest_verifier(struct key *key)
+static bool prepare_key_verifier(struct key *key)
 {
+    key->sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+    if (!key->sha256)
+        return false;
+    if (key->algorithm == KEY_EDDSA) {
+        key->message_verifier = EVP_MD_CTX_new();
+        return key->message_verifier &&
+               EVP_DigestVerifyInit(key->message_verifier, NULL, NULL, NULL, key->pkey) == 1;
+    }
     EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_pkey(NULL, key->pkey, NULL);
     key->digest_verifier = context;
     if (!context || EVP_PKEY_verify_init(context) != 1)
@@ -68,18 +68,6 @@ static bool prepare_digest_verifier(struct key *key)
         EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_PADDING) != 1)
         return false;
     return EVP_PKEY_CTX_set_signature_md(context, key->sha256) == 1;
-}
-
-static bool prepare_key_verifier(struct key *key)
-{
-    key->sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
-    if (!key->sha256)
-        return false;
-    if (key->algorithm != KEY_EDDSA)
-        return prepare_digest_verifier(key);
-    key->message_verifier = EVP_MD_CTX_new();
-    return key->message_verifier &&
-           EVP_DigestVerifyInit(key->message_verifier, NULL, NULL, NULL, key->pkey) == 1;
 }
 
 bool key_init(struct key *key, EVP_PKEY *pkey, struct slice id, struct auth_error *error)

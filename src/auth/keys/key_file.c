@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 /* Reads up to `size` bytes or to the end. Returns -1 on an error. */
-static ssize_t read_up_to(int fd, char *out, size_t size)
+static ssize_t read_key_bytes(int fd, char *out, size_t size)
 {
     size_t len = 0;
     while (len < size) {
@@ -27,7 +27,7 @@ static ssize_t read_up_to(int fd, char *out, size_t size)
 static bool read_open_key_file(int fd, const char *path, struct key_file *file,
                                struct auth_error *error)
 {
-    ssize_t len = read_up_to(fd, file->data, KEY_FILE_BYTES_MAX + 1);
+    ssize_t len = read_key_bytes(fd, file->data, KEY_FILE_BYTES_MAX + 1);
     if (len < 0)
         return auth_error_set(error, "%s: %s", path, strerror(errno));
     file->len = (size_t)len;

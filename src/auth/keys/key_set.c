@@ -105,7 +105,7 @@ static bool read_pem_source(struct key_source *source, const char *data, size_t 
     return ok || auth_error_set(source->error, "%s: %s", source->name, reason.text);
 }
 
-static bool looks_like_json(const char *data, size_t len)
+static bool is_jwks_source(const char *data, size_t len)
 {
     size_t blank = 0;
     while (blank < len && (data[blank] == ' ' || data[blank] == '\t' || data[blank] == '\r' ||
@@ -123,8 +123,8 @@ struct key_set *key_set_parse(const char *name, char *data, size_t len, struct a
     }
     atomic_init(&set->references, 1);
     struct key_source source = {name, set, error};
-    bool ok = looks_like_json(data, len) ? read_jwks_source(&source, data, len)
-                                         : read_pem_source(&source, data, len);
+    bool ok = is_jwks_source(data, len) ? read_jwks_source(&source, data, len)
+                                        : read_pem_source(&source, data, len);
     if (ok && set->count == 0)
         ok = auth_error_set(error,
                             "%s: no usable key, expected PEM public keys or a JWK set with RSA "
@@ -165,11 +165,6 @@ void key_set_release(struct key_set **held)
 size_t key_set_count(const struct key_set *set)
 {
     return set->count;
-}
-
-static bool is_key_with_name(const struct key *key, struct slice name)
-{
-    return key_is_named(key, name);
 }
 
 static bool is_key_without_id(const struct key *key, struct slice name)
@@ -214,7 +209,7 @@ enum key_set_choice key_set_choose(const struct key_set *set, struct slice name,
 {
     if (name.len == 0)
         return choose_fitting_keys(set, name, is_any_key, algorithm, out);
-    enum key_set_choice choice = choose_fitting_keys(set, name, is_key_with_name, algorithm, out);
+    enum key_set_choice choice = choose_fitting_keys(set, name, key_is_named, algorithm, out);
     if (choice == KEY_SET_UNKNOWN_NAME)
         choice = choose_fitting_keys(set, name, is_key_without_id, algorithm, out);
     return choice;

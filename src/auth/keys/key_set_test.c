@@ -80,7 +80,7 @@ static struct buffer jwks(const EVP_PKEY *pkey, const char *kid, const char *ext
     return text;
 }
 
-static void reads_concatenated_pem(void **state)
+static void concatenated_pem_keys_are_read(void **state)
 {
     struct fixture *keys = *state;
     struct buffer text = BUFFER_INIT;
@@ -114,7 +114,7 @@ static void append_certificate(EVP_PKEY *pkey, struct buffer *out)
     X509_free(certificate);
 }
 
-static void reads_the_key_of_a_certificate(void **state)
+static void key_of_a_certificate_is_read(void **state)
 {
     struct fixture *keys = *state;
     struct buffer text = BUFFER_INIT;
@@ -123,7 +123,7 @@ static void reads_the_key_of_a_certificate(void **state)
     key_set_release(&set);
 }
 
-static void refuses_private_keys(void **state)
+static void file_with_a_private_key_is_refused(void **state)
 {
     struct fixture *keys = *state;
     struct buffer text = BUFFER_INIT;
@@ -139,14 +139,14 @@ static void refuses_private_keys(void **state)
     expect_refusal(&text, "key 1 is a private key");
 }
 
-static void refuses_symmetric_keys(void **state)
+static void file_with_a_symmetric_key_is_refused(void **state)
 {
     (void)state;
     refuse_text("{\"keys\":[{\"kty\":\"oct\",\"k\":\"c2VjcmV0\"}]}", "key 1 is a symmetric key");
     refuse_text("{\"keys\":[{\"kty\":\"oct\"}]}", "key 1 is a symmetric key");
 }
 
-static void refuses_weak_keys(void **state)
+static void weak_or_unknown_key_is_refused(void **state)
 {
     (void)state;
     EVP_PKEY *weak = key_testing_rsa(1024);
@@ -158,10 +158,10 @@ static void refuses_weak_keys(void **state)
     key_testing_public_pem(other_curve, &text);
     expect_refusal(&text, "expected P-256");
     EVP_PKEY_free(other_curve);
-    EVP_PKEY *pss = EVP_PKEY_Q_keygen(NULL, NULL, "X25519");
-    key_testing_public_pem(pss, &text);
+    EVP_PKEY *x25519 = EVP_PKEY_Q_keygen(NULL, NULL, "X25519");
+    key_testing_public_pem(x25519, &text);
     expect_refusal(&text, "unknown type");
-    EVP_PKEY_free(pss);
+    EVP_PKEY_free(x25519);
 }
 
 /* Overwrites the bytes after the first `marker` with `text`. */
@@ -173,7 +173,7 @@ static void overwrite_after(struct buffer *buffer, struct slice marker, struct s
 }
 
 /* With an exponent of 1 every number is a signature of itself. */
-static void refuses_an_invalid_exponent(void **state)
+static void invalid_rsa_exponent_is_refused(void **state)
 {
     struct fixture *keys = *state;
     struct buffer text = jwks(keys->rsa, "a", "");
@@ -184,7 +184,7 @@ static void refuses_an_invalid_exponent(void **state)
     expect_refusal(&text, "exponent");
 }
 
-static void refuses_a_point_off_the_curve(void **state)
+static void point_off_the_curve_is_refused(void **state)
 {
     struct fixture *keys = *state;
     struct buffer text = jwks(keys->p256, "a", "");
@@ -192,7 +192,7 @@ static void refuses_a_point_off_the_curve(void **state)
     expect_refusal(&text, "do not form a key");
 }
 
-static void refuses_damaged_files(void **state)
+static void damaged_file_is_refused(void **state)
 {
     struct fixture *keys = *state;
     struct buffer text = BUFFER_INIT;
@@ -220,7 +220,7 @@ static void refuses_damaged_files(void **state)
     expect_refusal(&text, "not valid JSON");
 }
 
-static void skips_keys_for_other_purposes(void **state)
+static void keys_for_other_purposes_are_skipped(void **state)
 {
     struct fixture *keys = *state;
     struct buffer text = BUFFER_INIT;
@@ -245,7 +245,7 @@ static void skips_keys_for_other_purposes(void **state)
     key_set_release(&set);
 }
 
-static void chooses_by_name_then_by_algorithm(void **state)
+static void key_is_chosen_by_name_then_by_algorithm(void **state)
 {
     struct fixture *keys = *state;
     struct buffer text = BUFFER_INIT;
@@ -270,7 +270,7 @@ static void chooses_by_name_then_by_algorithm(void **state)
 }
 
 /* A PEM file does not contain the issuer's name of the key. */
-static void tries_keys_without_kid_for_unknown_names(void **state)
+static void keys_without_kid_are_tried_for_unknown_names(void **state)
 {
     struct fixture *keys = *state;
     struct buffer text = BUFFER_INIT;
@@ -294,7 +294,7 @@ static struct key_set *set_of_p256(size_t count)
     return expect_keys(&text, count);
 }
 
-static void bounds_the_keys_tried(void **state)
+static void number_of_tried_keys_is_bounded(void **state)
 {
     (void)state;
     struct key_set_candidates found;
@@ -307,7 +307,7 @@ static void bounds_the_keys_tried(void **state)
     key_set_release(&set);
 }
 
-static void bounds_the_keys_held(void **state)
+static void number_of_keys_is_bounded(void **state)
 {
     struct fixture *keys = *state;
     struct buffer text = BUFFER_INIT;
@@ -322,7 +322,7 @@ static void bounds_the_keys_held(void **state)
     expect_refusal(&text, "`kid` of 129 bytes");
 }
 
-static void loads_a_file_or_names_it_in_the_error(void **state)
+static void unreadable_file_is_named_in_the_error(void **state)
 {
     struct fixture *keys = *state;
     struct auth_error error;
@@ -377,20 +377,20 @@ static void set_is_freed_with_the_last_reference(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_concatenated_pem),
-        cmocka_unit_test(reads_the_key_of_a_certificate),
-        cmocka_unit_test(refuses_private_keys),
-        cmocka_unit_test(refuses_symmetric_keys),
-        cmocka_unit_test(refuses_weak_keys),
-        cmocka_unit_test(refuses_an_invalid_exponent),
-        cmocka_unit_test(refuses_a_point_off_the_curve),
-        cmocka_unit_test(refuses_damaged_files),
-        cmocka_unit_test(skips_keys_for_other_purposes),
-        cmocka_unit_test(chooses_by_name_then_by_algorithm),
-        cmocka_unit_test(tries_keys_without_kid_for_unknown_names),
-        cmocka_unit_test(bounds_the_keys_tried),
-        cmocka_unit_test(bounds_the_keys_held),
-        cmocka_unit_test(loads_a_file_or_names_it_in_the_error),
+        cmocka_unit_test(concatenated_pem_keys_are_read),
+        cmocka_unit_test(key_of_a_certificate_is_read),
+        cmocka_unit_test(file_with_a_private_key_is_refused),
+        cmocka_unit_test(file_with_a_symmetric_key_is_refused),
+        cmocka_unit_test(weak_or_unknown_key_is_refused),
+        cmocka_unit_test(invalid_rsa_exponent_is_refused),
+        cmocka_unit_test(point_off_the_curve_is_refused),
+        cmocka_unit_test(damaged_file_is_refused),
+        cmocka_unit_test(keys_for_other_purposes_are_skipped),
+        cmocka_unit_test(key_is_chosen_by_name_then_by_algorithm),
+        cmocka_unit_test(keys_without_kid_are_tried_for_unknown_names),
+        cmocka_unit_test(number_of_tried_keys_is_bounded),
+        cmocka_unit_test(number_of_keys_is_bounded),
+        cmocka_unit_test(unreadable_file_is_named_in_the_error),
         cmocka_unit_test(set_is_freed_with_the_last_reference),
     };
     return cmocka_run_group_tests(tests, make_keys, free_keys);
