@@ -8,7 +8,7 @@
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-static const char USAGE[] = "usage: rollcall repair --ledger sqlite:PATH [--dry-run_repair] CHAT\n";
+static const char USAGE[] = "usage: rollcall repair --ledger sqlite:PATH [--dry-run] CHAT\n";
 
 static const char HELP[] =
     "\n"
@@ -16,7 +16,7 @@ static const char HELP[] =
     "messages. Prints what it finds and what it does. Stop the server that uses the file first.\n"
     "\n"
     "  --ledger URL  the ledger: sqlite:PATH\n"
-    "  --dry-run_repair     only print what it would do\n"
+    "  --dry-run     only print what it would do\n"
     "  --help        this text\n";
 
 struct repair {
@@ -78,7 +78,7 @@ static int run_repair(const char *url, struct repair *repair)
 int repair_command(int argc, char **argv)
 {
     static const struct option OPTIONS[] = {{"ledger", required_argument, NULL, 'l'},
-                                            {"dry-run_repair", no_argument, NULL, 'n'},
+                                            {"dry-run", no_argument, NULL, 'n'},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
     struct repair repair = {.status = EXIT_FAILED};
