@@ -205,7 +205,7 @@ static void on_client_accepted(void *arg, int fd)
 /* Only polling clients of several processes on one port need it, so a failure does not stop the server. */
 static void open_fd_passing(struct gateway *gateway)
 {
-    if (gateway->parts.board && !handover_open(&gateway->passage, &gateway->socketio))
+    if (gateway->parts.board && !handover_open(&gateway->fd_passing, &gateway->socketio))
         log_warn("fd_passing_not_open", "gateway=%s error=%s", gateway->id,
                  log_sentence(slice_of(strerror(errno))));
 }

@@ -31,7 +31,7 @@ struct gateway_parts {
     const struct config *config;
     struct embedded *embedded; /* exactly one of these two is NULL */
     struct fleet *fleet;
-    struct mailbox_bus_group *exchange;
+    struct mailbox_bus_group *bus_group;
     struct ledger *ledger;
     struct exposition *exposition;
     struct handover_board *board;        /* NULL: this process has one worker */

@@ -22,7 +22,7 @@ static struct graph_store *make_embedded_backends(struct gateway *gateway)
     struct embedded *embedded = gateway->parts.embedded;
     const struct clock *clock = &gateway->loop.clock;
     gateway->store = memory_state_store(embedded->state, clock);
-    gateway->bus = mailbox_bus_make(gateway->parts.exchange, gateway->index, &gateway->mailbox,
+    gateway->bus = mailbox_bus_make(gateway->parts.bus_group, gateway->index, &gateway->mailbox,
                                     &gateway->metrics, gateway_on_event, gateway);
     gateway->typing.store = memory_typing_store(embedded->typing, clock);
     gateway->calls.store = memory_calls_store(embedded->calls, clock);
@@ -154,7 +154,7 @@ static struct graph_store *make_fleet_backends(struct gateway *gateway)
         return NULL;
     gateway->bus = fleet_bus_make(&(struct fleet_bus_options){
         .client = gateway->redis,
-        .group = gateway->parts.exchange,
+        .group = gateway->parts.bus_group,
         .index = gateway->index,
         .workers = gateway->parts.workers,
         .mailbox = &gateway->mailbox,

@@ -223,7 +223,7 @@ struct gateway *gateway_make(const struct gateway_parts *parts, size_t index)
     gateway->parts = *parts;
     gateway->index = index;
     gateway->listener.source.fd = -1;
-    gateway->passage.source.fd = -1;
+    gateway->fd_passing.source.fd = -1;
     random_init_system(&gateway->random);
     encoder_init(&gateway->encoder);
     compose_identity(gateway);
@@ -251,7 +251,7 @@ void gateway_free(struct gateway **gateway)
     if (!freed)
         return;
     verifier_free(&freed->verifier);
-    fd_passing_close(&freed->passage);
+    fd_passing_close(&freed->fd_passing);
     http_listener_shut(&freed->rest.listener); /* for connections that the mailbox may still hold */
     mailbox_free(&freed->mailbox);
     ledger_request_inbox_free(&freed->ledger_inbox);

@@ -38,7 +38,7 @@ static void drain_route(struct table_node *node, void *arg)
 void gateway_on_drain_timeout(struct wheel_timer *timer)
 {
     struct gateway *gateway = CONTAINER_OF(timer, struct gateway, drain_deadline);
-    fd_passing_close(&gateway->passage);
+    fd_passing_close(&gateway->fd_passing);
     http_listener_shut(&gateway->rest.listener);
     http_listener_close_all(&gateway->rest.listener);
 }
@@ -67,7 +67,7 @@ void gateway_start_drain(struct gateway *gateway)
  * moved before are still in the mailbox. */
 static bool close_handover(struct gateway *gateway)
 {
-    fd_passing_close(&gateway->passage);
+    fd_passing_close(&gateway->fd_passing);
     handover_leave(&gateway->socketio);
     return mailbox_is_empty(&gateway->mailbox);
 }

@@ -30,7 +30,7 @@ struct gateway {
     struct mailbox mailbox;
     struct stream_set streams;
     struct listener listener;
-    struct fd_passing passage; /* connections from other processes on this port */
+    struct fd_passing fd_passing; /* connections from other processes on this port */
     struct encoder encoder;
     struct router router;
     struct bus *bus;

@@ -156,10 +156,10 @@ static bool make_shared_state(struct server_parts *parts)
             embedded_make(config, parts->gateway.hash_seed, parts->gateway.started_at_ms);
     else
         parts->gateway.fleet = fleet_make(config, error);
-    parts->gateway.exchange =
+    parts->gateway.bus_group =
         mailbox_bus_group_make(parts->gateway.workers, parts->gateway.hash_seed);
     parts->gateway.exposition = calloc(1, sizeof(struct exposition));
-    return ((parts->gateway.embedded || parts->gateway.fleet) && parts->gateway.exchange &&
+    return ((parts->gateway.embedded || parts->gateway.fleet) && parts->gateway.bus_group &&
             parts->gateway.exposition && parts->gateway.board) ||
            server_parts_fail("start", error);
 }
@@ -215,7 +215,7 @@ bool server_parts_make(struct server_parts *parts, const struct config *config)
 
 void server_parts_free(struct server_parts *parts)
 {
-    mailbox_bus_group_free(&parts->gateway.exchange);
+    mailbox_bus_group_free(&parts->gateway.bus_group);
     handover_board_free(&parts->gateway.board);
     embedded_free(&parts->gateway.embedded);
     fleet_free(&parts->gateway.fleet);

@@ -74,7 +74,7 @@ static void make_parts(struct world *world)
     world->parts = (struct gateway_parts){
         .config = &world->config,
         .ledger = make_ledger(world),
-        .exchange = mailbox_bus_group_make(1, 1),
+        .bus_group = mailbox_bus_group_make(1, 1),
         .exposition = calloc(1, sizeof(struct exposition)),
         .workers = 1,
         .connections_max = 1000,
@@ -123,7 +123,7 @@ void world_close(struct world *world)
     world_clock = NULL;
     ledger_close(&world->parts.ledger);
     gateway_free(&world->gateway);
-    mailbox_bus_group_free(&world->parts.exchange);
+    mailbox_bus_group_free(&world->parts.bus_group);
     embedded_free(&world->parts.embedded);
     exposition_free(world->parts.exposition);
     free(world->parts.exposition);

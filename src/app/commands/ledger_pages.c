@@ -16,15 +16,15 @@ enum { BACKLOG = 64, UNSENT_BYTES_MAX = 128 * 1024 };
 
 struct ledger_pages {
     struct ledger_pages_options options;
-    struct http_listener door;
-    struct metrics metrics; /* the door's own */
+    struct http_listener http;
+    struct metrics metrics; /* of the HTTP listener; not shown */
     struct listener listener;
     int64_t start_wall_ms;
 };
 
 static struct ledger_pages *ledger_pages_of(const struct exchange *exchange)
 {
-    return CONTAINER_OF(exchange->listener, struct ledger_pages, door);
+    return CONTAINER_OF(exchange->listener, struct ledger_pages, http);
 }
 
 /* ---- the pages ---- */
@@ -37,7 +37,7 @@ static void serve_ledger_health(struct exchange *exchange)
 static void serve_ledger_ready(struct exchange *exchange)
 {
     const struct ledger_pages *pages = ledger_pages_of(exchange);
-    if (pages->door.draining)
+    if (pages->http.draining)
         exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "draining");
     else if (!atomic_load(&ledger_metrics(pages->options.ledger)->available))
         exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "the database fails");
@@ -66,11 +66,11 @@ static const struct http_route ROUTES[] = {
     {HTTP1_GET, "/metrics", 0, serve_ledger_metrics},
 };
 
-/* ---- the door's owner ---- */
+/* ---- the owner of the HTTP listener ---- */
 
-static bool make_ledger_page_space(struct http_listener *door)
+static bool make_ledger_page_space(struct http_listener *http)
 {
-    return door->session_count < LEDGER_PAGES_CONNECTIONS_MAX || http_listener_displace(door);
+    return http->session_count < LEDGER_PAGES_CONNECTIONS_MAX || http_listener_displace(http);
 }
 
 /* No page takes a body. */
@@ -94,9 +94,10 @@ static void answer_ledger_page(struct exchange *exchange)
     buffer_free(&allowed);
 }
 
-static const struct http_listener_owner door_owner = {.make_space = make_ledger_page_space,
-                                                      .body_bytes_max = ledger_page_body_bytes_max,
-                                                      .answer = answer_ledger_page};
+static const struct http_listener_owner ledger_page_owner = {.make_space = make_ledger_page_space,
+                                                             .body_bytes_max =
+                                                                 ledger_page_body_bytes_max,
+                                                             .answer = answer_ledger_page};
 
 /* ---- life ---- */
 
@@ -117,14 +118,14 @@ struct ledger_pages *ledger_pages_open(const struct ledger_pages_options *option
     }
     pages->options = *options;
     pages->start_wall_ms = options->loop->clock.wall_ms;
-    pages->door = (struct http_listener){.owner = &door_owner,
+    pages->http = (struct http_listener){.owner = &ledger_page_owner,
                                          .loop = options->loop,
                                          .streams = options->streams,
                                          .metrics = &pages->metrics,
                                          .config = options->config};
-    http_listener_init(&pages->door);
+    http_listener_init(&pages->http);
     if (!listener_open(&pages->listener, options->loop, &listening, on_ledger_client_accepted,
-                       &pages->door, error)) {
+                       &pages->http, error)) {
         free(pages);
         return NULL;
     }
@@ -138,18 +139,18 @@ uint16_t ledger_pages_port(const struct ledger_pages *pages)
 
 void ledger_pages_drain(struct ledger_pages *pages)
 {
-    http_listener_drain(&pages->door);
+    http_listener_drain(&pages->http);
 }
 
 void ledger_pages_end(struct ledger_pages *pages)
 {
     listener_close(&pages->listener);
-    http_listener_close_all(&pages->door);
+    http_listener_close_all(&pages->http);
 }
 
 bool ledger_pages_is_ended(const struct ledger_pages *pages)
 {
-    return pages->listener.source.fd < 0 && pages->door.session_count == 0;
+    return pages->listener.source.fd < 0 && pages->http.session_count == 0;
 }
 
 void ledger_pages_free(struct ledger_pages **pages)
@@ -158,7 +159,7 @@ void ledger_pages_free(struct ledger_pages **pages)
     *pages = NULL;
     if (!freed)
         return;
-    assert(freed->door.session_count == 0);
+    assert(freed->http.session_count == 0);
     listener_close(&freed->listener);
     free(freed);
 }
