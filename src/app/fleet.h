@@ -23,8 +23,7 @@ struct fleet {
     struct slice peer_secret;        /* empty: no peer links */
     struct tls_context *peer_accept; /* both NULL: plain */
     struct tls_context *peer_dial;
-    char peer_address
-        [FLEET_ADDRESS_MAX]; /* where peers connect to this process; empty: they cannot */
+    char peer_address[FLEET_ADDRESS_MAX]; /* of this process, for peers; empty: none */
     struct peer_hub *hub;
 };
 

@@ -90,50 +90,41 @@ void gateway_report(struct gateway *gateway)
         state_put_gateway(gateway->store, &info);
 }
 
-/* When a changed connection count is due to be reported (monotonic). INT64_MAX: it has not changed, or this is
- * a fleet, where the report of the housekeeping is soon enough. */
-static int64_t report_due_ms(const struct gateway *gateway)
+/* Returns when a changed connection count is due to be reported (monotonic). INT64_MAX: it has not changed,
+ * or this is a fleet, where the report of the housekeeping is soon enough. */
+static int64_t gateway_report_due_ms(const struct gateway *gateway)
 {
     bool reported = gateway->handlers.session_count == gateway->connections_reported;
     return reported || gateway->parts.fleet ? INT64_MAX : gateway->reported_at_ms + REPORT_MS;
 }
 
-static int gateway_turn_wait_ms(const struct gateway *gateway)
+/* Runs one turn of the loop, then the work that cannot wait for the housekeeping. */
+static void gateway_turn(struct gateway *gateway)
 {
-    int64_t report_ms = report_due_ms(gateway);
+    int64_t report_ms = gateway_report_due_ms(gateway);
     int64_t last_seen_ms = last_seen_due_ms(&gateway->last_seen);
     int64_t due_ms = report_ms < last_seen_ms ? report_ms : last_seen_ms;
     int64_t left_ms = due_ms - gateway->loop.clock.now_ms;
-    if (due_ms == INT64_MAX)
-        return -1;
-    return left_ms < 0 ? 0 : (int)left_ms; /* both are due within seconds */
-}
-
-/* One turn of the loop, then the work that cannot wait for the housekeeping. */
-static void gateway_turn(struct gateway *gateway)
-{
-    loop_turn(&gateway->loop, gateway_turn_wait_ms(gateway));
-    if (gateway->loop.clock.now_ms >= report_due_ms(gateway))
+    int wait_ms = -1;
+    if (due_ms != INT64_MAX)
+        wait_ms = left_ms < 0 ? 0 : (int)left_ms; /* both are due within seconds */
+    loop_turn(&gateway->loop, wait_ms);
+    if (gateway->loop.clock.now_ms >= gateway_report_due_ms(gateway))
         gateway_report(gateway);
     last_seen_tick(&gateway->last_seen);
-}
-
-static int64_t unhealthy_per_mille(const struct connection_context *connections)
-{
-    if (connections->count == 0)
-        return 0;
-    return (int64_t)(connections->unhealthy_count * 1000 / connections->count);
 }
 
 void gateway_sample(void *arg)
 {
     struct gateway *gateway = arg;
+    const struct connection_context *connections = &gateway->handlers.connections;
+    size_t unhealthy_per_mille =
+        connections->count ? connections->unhealthy_count * 1000 / connections->count : 0;
+    bool redis = gateway->redis && redis_available(gateway->redis);
     gateway_messages_sample(&gateway->messages);
     metrics_set(&gateway->metrics, METRIC_ROUTING_KEYS_COUNT,
-                (int64_t)(gateway->handlers.connections.count + gateway->router.routes.size));
-    metrics_set(&gateway->metrics, METRIC_PRESENCE_STALE_RATIO,
-                unhealthy_per_mille(&gateway->handlers.connections));
-    bool redis = gateway->redis && redis_available(gateway->redis);
+                (int64_t)(connections->count + gateway->router.routes.size));
+    metrics_set(&gateway->metrics, METRIC_PRESENCE_STALE_RATIO, (int64_t)unhealthy_per_mille);
     metrics_set(&gateway->metrics, METRIC_STATE_AVAILABLE, state_available(gateway->store));
     metrics_set(&gateway->metrics, METRIC_REDIS_AVAILABLE, redis);
     metrics_set(&gateway->metrics, METRIC_GATEWAY_REDIS_AVAILABLE, redis);
@@ -202,14 +193,6 @@ static void on_client_accepted(void *arg, int fd)
     http_listener_accept(arg, fd);
 }
 
-/* Only polling clients of several processes on one port need it, so a failure does not stop the server. */
-static void open_fd_passing(struct gateway *gateway)
-{
-    if (gateway->parts.board && !handover_open(&gateway->fd_passing, &gateway->socketio))
-        log_warn("fd_passing_not_open", "gateway=%s error=%s", gateway->id,
-                 log_sentence(slice_of(strerror(errno))));
-}
-
 bool gateway_listen(struct gateway *gateway, uint16_t port, char error[GATEWAY_ERROR_TEXT_MAX])
 {
     const struct config_gateway *config = &gateway->parts.config->gateway;
@@ -219,7 +202,11 @@ bool gateway_listen(struct gateway *gateway, uint16_t port, char error[GATEWAY_E
         .backlog = (int)config->listen_backlog,
         .unsent_bytes_max = config->socket_unsent_bytes_max,
     };
-    open_fd_passing(gateway);
+    /* Only polling clients of several processes on one port need descriptor passing, so a failure does not
+     * stop the server. */
+    if (gateway->parts.board && !handover_open(&gateway->fd_passing, &gateway->socketio))
+        log_warn("fd_passing_not_open", "gateway=%s error=%s", gateway->id,
+                 log_sentence(slice_of(strerror(errno))));
     return listener_open(&gateway->listener, &gateway->loop, &options, on_client_accepted,
                          &gateway->rest.listener, error) &&
            gateway_backends_listen(gateway, error);

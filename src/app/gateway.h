@@ -3,8 +3,8 @@
  *
  *   made ──gateway_run()──► SERVING ──gateway_drain()──► DRAINING ──all gone, or timeout──► run returns
  *
- * The server makes all gateways of a process before the first one runs, and frees the first one only after
- * all have stopped. Any thread may order a drain or a reload.
+ * The server makes all gateways of a process before the first one runs, and frees the first one only
+ * after all have stopped. Any thread may order a drain or a reload.
  */
 #ifndef ROLLCALL_APP_GATEWAY_H
 #define ROLLCALL_APP_GATEWAY_H
@@ -18,6 +18,7 @@
 #include "ledger/ledger.h"
 #include "metrics/exposition.h"
 #include "net/tls.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,6 +26,13 @@
 enum { GATEWAY_ERROR_TEXT_MAX = 512 };
 
 struct handover_board;
+
+/* An administrator orders the drain of the whole process. Any thread may call it. */
+typedef void (*gateway_drain_ordered)(void *arg);
+
+/* In a fleet: the gateway has claimed its id (`refusal` is NULL), or was refused for that reason. Any
+ * thread may call it. */
+typedef void (*gateway_claimed)(void *arg, const char *refusal);
 
 /* What the gateways of a process share. Each gateway borrows it until it is freed. */
 struct gateway_parts {
@@ -40,10 +48,9 @@ struct gateway_parts {
     size_t connections_max; /* per gateway */
     int64_t started_at_ms;  /* wall clock */
     uint64_t hash_seed;
-    void (*drain)(void *arg); /* an administrator asks to drain the process; from any thread */
+    gateway_drain_ordered drain;
     void *drain_arg;
-    /* In a fleet: this gateway has claimed its id (NULL), or was refused for this reason; any thread. */
-    void (*on_claimed)(void *arg, const char *refusal);
+    gateway_claimed on_claimed;
     void *on_claimed_arg;
 };
 
@@ -56,9 +63,9 @@ struct gateway *gateway_make(const struct gateway_parts *parts, size_t index);
 bool gateway_listen(struct gateway *gateway, uint16_t port, char error[GATEWAY_ERROR_TEXT_MAX]);
 uint16_t gateway_port(const struct gateway *gateway);
 
-/* Takes references to the keys and, with TLS, to a context: before the gateway runs, or later to replace them
- * (SIGHUP). Any thread may call it. Returns false when the order could not be queued; the references are
- * taken in every case. */
+/* Takes references to the keys and, with TLS, to a context: before the gateway runs, or later to replace
+ * them (SIGHUP). Any thread may call it. Returns false when the order could not be queued; the references
+ * are taken in every case. */
 bool gateway_use(struct gateway *gateway, struct key_set *keys, struct tls_context *tls);
 
 /* Serves until the gateway is drained. */

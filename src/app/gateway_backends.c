@@ -31,7 +31,7 @@ static struct graph_store *make_embedded_backends(struct gateway *gateway)
 
 /* ---- a fleet ---- */
 
-static void report_claim_refusal(struct gateway *gateway, struct slice since)
+static void report_gateway_refusal(struct gateway *gateway, struct slice since)
 {
     char text[REFUSAL_TEXT_MAX];
     snprintf(text, sizeof(text),
@@ -45,7 +45,7 @@ static void report_claim_refusal(struct gateway *gateway, struct slice since)
 
 static void on_gateway_fenced(void *arg)
 {
-    report_claim_refusal(arg, SLICE_NONE);
+    report_gateway_refusal(arg, SLICE_NONE);
 }
 
 static void on_gateway_forgotten(void *arg)
@@ -54,20 +54,6 @@ static void on_gateway_forgotten(void *arg)
     log_warn("gateway_forgotten", "gateway=%s reason=%s", gateway->id,
              log_sentence(SLICE("Redis lost its data; every lease is registered again")));
     session_renew_all(&gateway->handlers);
-}
-
-static struct redis_client *make_redis_client(struct gateway *gateway)
-{
-    const struct fleet *fleet = gateway->parts.fleet;
-    return redis_client_make(&(struct redis_client_options){
-        .loop = &gateway->loop,
-        .streams = &gateway->streams,
-        .random = &gateway->random,
-        .metrics = &gateway->metrics,
-        .url = &fleet->redis,
-        .tls = fleet->redis_tls,
-        .name = gateway->id,
-    });
 }
 
 /* Only sessions that can be recovered need offsets. */
@@ -149,7 +135,16 @@ static bool make_peer_hub(struct gateway *gateway)
 
 static struct graph_store *make_fleet_backends(struct gateway *gateway)
 {
-    gateway->redis = make_redis_client(gateway);
+    const struct fleet *fleet = gateway->parts.fleet;
+    gateway->redis = redis_client_make(&(struct redis_client_options){
+        .loop = &gateway->loop,
+        .streams = &gateway->streams,
+        .random = &gateway->random,
+        .metrics = &gateway->metrics,
+        .url = &fleet->redis,
+        .tls = fleet->redis_tls,
+        .name = gateway->id,
+    });
     if (!gateway->redis)
         return NULL;
     gateway->bus = fleet_bus_make(&(struct fleet_bus_options){
@@ -159,14 +154,14 @@ static struct graph_store *make_fleet_backends(struct gateway *gateway)
         .workers = gateway->parts.workers,
         .mailbox = &gateway->mailbox,
         .metrics = &gateway->metrics,
-        .process = gateway->parts.fleet->process,
+        .process = fleet->process,
         .on_event = gateway_on_event,
         .on_gap = gateway_on_gap,
         .arg = gateway,
     });
     if (!gateway->bus || !make_peer_hub(gateway))
         return NULL;
-    fleet_bus_use_hub(gateway->bus, gateway->parts.fleet->hub);
+    fleet_bus_use_hub(gateway->bus, fleet->hub);
     if (gateway->index == 0)
         gateway->redis_info = redis_info_make(gateway->redis, &gateway->loop, &gateway->metrics);
     return make_redis_stores(gateway);
@@ -196,16 +191,6 @@ bool gateway_backends_listen(struct gateway *gateway, char error[LISTENER_ERROR_
 
 /* ---- other gateways ---- */
 
-static void tell_peer_hub(struct peer_hub *hub, const struct gateway_info *gateways, size_t count)
-{
-    struct peer_hub_entry entries[REDIS_STATE_GATEWAYS_MAX];
-    if (count > REDIS_STATE_GATEWAYS_MAX)
-        count = REDIS_STATE_GATEWAYS_MAX;
-    for (size_t i = 0; i < count; i++)
-        entries[i] = (struct peer_hub_entry){gateways[i].gateway_id, gateways[i].peer_address};
-    peer_hub_learn(hub, entries, count);
-}
-
 static void on_gateways_read(void *arg, enum state_status status,
                              const struct gateway_info *gateways, size_t count)
 {
@@ -214,12 +199,18 @@ static void on_gateways_read(void *arg, enum state_status status,
     if (status != STATE_OK)
         return;
     metrics_set(&gateway->metrics, METRIC_INSTANCES_HEALTHY, (int64_t)count);
-    if (fleet && fleet->hub)
-        tell_peer_hub(fleet->hub, gateways, count);
+    if (!fleet || !fleet->hub)
+        return;
+    struct peer_hub_entry entries[REDIS_STATE_GATEWAYS_MAX];
+    if (count > REDIS_STATE_GATEWAYS_MAX)
+        count = REDIS_STATE_GATEWAYS_MAX;
+    for (size_t i = 0; i < count; i++)
+        entries[i] = (struct peer_hub_entry){gateways[i].gateway_id, gateways[i].peer_address};
+    peer_hub_learn(fleet->hub, entries, count);
 }
 
-/* Read the list often: a peer without a link cannot be reached while Redis is out of reach. */
-static void read_gateways(struct gateway *gateway)
+/* Reads the list of gateways often: a peer without a link cannot be reached while Redis does not answer. */
+static void read_gateway_list(struct gateway *gateway)
 {
     int64_t now_ms = gateway->loop.clock.now_ms;
     if (gateway->index > 0 || now_ms < gateway->gateways_learned_at_ms + GATEWAYS_LEARN_MS)
@@ -230,11 +221,11 @@ static void read_gateways(struct gateway *gateway)
 
 /* ---- start ---- */
 
-static void start_reporting(struct gateway *gateway)
+static void start_gateway_reports(struct gateway *gateway)
 {
     gateway->claim = GATEWAY_CLAIMED;
     gateway_report(gateway);
-    read_gateways(gateway);
+    read_gateway_list(gateway);
     if (gateway->parts.on_claimed)
         gateway->parts.on_claimed(gateway->parts.on_claimed_arg, NULL);
 }
@@ -242,9 +233,9 @@ static void start_reporting(struct gateway *gateway)
 static void on_gateway_claimed(void *arg, enum redis_claim claim, struct slice since)
 {
     if (claim == REDIS_CLAIM_TAKEN)
-        report_claim_refusal(arg, since);
+        report_gateway_refusal(arg, since);
     else if (claim != REDIS_CLAIM_CANCELLED) /* the gateway is being freed */
-        start_reporting(arg);
+        start_gateway_reports(arg);
 }
 
 void gateway_backends_start(struct gateway *gateway)
@@ -253,13 +244,20 @@ void gateway_backends_start(struct gateway *gateway)
     if (gateway->parts.fleet)
         redis_state_claim(gateway->store, &info, on_gateway_claimed, gateway);
     else
-        start_reporting(gateway);
+        start_gateway_reports(gateway);
 }
 
 /* ---- every second ---- */
 
-static void sample_embedded(struct gateway *gateway)
+void gateway_backends_tick(struct gateway *gateway)
 {
+    read_gateway_list(gateway);
+    if (gateway->parts.fleet) {
+        /* Devices on other gateways are unknown here, so each gateway counts its own. */
+        metrics_set(&gateway->metrics, METRIC_ROUTING_MULTI_DEVICE_USERS,
+                    (int64_t)gateway->router.users_multi_device);
+        return;
+    }
     if (gateway->index > 0)
         return;
     struct memory_state_counts counts =
@@ -267,22 +265,6 @@ static void sample_embedded(struct gateway *gateway)
     metrics_set(&gateway->metrics, METRIC_ROUTING_MULTI_DEVICE_USERS,
                 (int64_t)counts.users_multi_device);
     metrics_set(&gateway->metrics, METRIC_PRESENCE_STALE_ENTRIES, (int64_t)counts.leases_overdue);
-}
-
-/* A gateway does not know devices on other gateways, so each counts its own. */
-static void sample_fleet(struct gateway *gateway)
-{
-    metrics_set(&gateway->metrics, METRIC_ROUTING_MULTI_DEVICE_USERS,
-                (int64_t)gateway->router.users_multi_device);
-}
-
-void gateway_backends_tick(struct gateway *gateway)
-{
-    read_gateways(gateway);
-    if (gateway->parts.fleet)
-        sample_fleet(gateway);
-    else
-        sample_embedded(gateway);
 }
 
 /* ---- the end ---- */

@@ -2,8 +2,8 @@
  * The backends of a gateway's ports: memory and mailboxes, or Redis, peer links and mailboxes. A part of the
  * composition root (gateway_compose.c), and the only file that names these backends.
  *
- * A single process needs no further work. In a fleet a gateway claims its id at the start, tells the peer hub
- * the addresses of its peers every second, and removes its keys when it leaves.
+ * A single process needs no further work. In a fleet a gateway claims its id at the start, passes the
+ * addresses of its peers to the peer hub every second, and removes its keys when it leaves.
  */
 #ifndef ROLLCALL_APP_GATEWAY_BACKENDS_H
 #define ROLLCALL_APP_GATEWAY_BACKENDS_H
@@ -26,7 +26,7 @@ void gateway_backends_start(struct gateway *gateway);
 /* Call it once a second. */
 void gateway_backends_tick(struct gateway *gateway);
 
-/* All connections are gone: returns true once the backends know it. Call it until then. */
+/* All connections are gone: removes the gateway from the backends. Returns true when that is done; call it until then. */
 bool gateway_backends_left(struct gateway *gateway);
 
 /* Completes pending operations, so the planes must still exist; after it no port may be used. */

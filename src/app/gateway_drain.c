@@ -1,4 +1,4 @@
-/* Leaving in order: every client is told at once and closed at its own time. */
+/* The drain: all clients are told at once, and each connection is closed at its own time. */
 #include "app/gateway_internal.h"
 #include "base/container.h"
 #include "log/log.h"
@@ -14,12 +14,12 @@ enum {
 
 struct drain_walk {
     struct gateway *gateway;
-    size_t told;
+    size_t visited;
     size_t total;
 };
 
 /* The n-th of N sessions is closed at n/N of four fifths of the drain time; a single one at once. */
-static void drain_route(struct table_node *node, void *arg)
+static void drain_gateway_route(struct table_node *node, void *arg)
 {
     struct drain_walk *walk = arg;
     struct gateway *gateway = walk->gateway;
@@ -28,7 +28,7 @@ static void drain_route(struct table_node *node, void *arg)
     uint64_t spread_ms = DRAIN_RECONNECT_MIN_MS + walk->total * DRAIN_RECONNECT_PER_CONNECTION_MS;
     for (struct list *at = route->endpoints.next; at != &route->endpoints; at = at->next) {
         struct session *session = session_on_route(at);
-        int64_t after_ms = window_ms * (int64_t)walk->told++ / (int64_t)walk->total;
+        int64_t after_ms = window_ms * (int64_t)walk->visited++ / (int64_t)walk->total;
         connection_end_at(&session->connection, CLOSING_DRAINING,
                           gateway->loop.clock.now_ms + after_ms,
                           after_ms + (int64_t)random_below(&gateway->random, spread_ms));
@@ -53,7 +53,7 @@ void gateway_start_drain(struct gateway *gateway)
     gateway->handlers.connections.close_timeout_ms = DRAIN_CLOSE_TIMEOUT_MS;
     listener_close(&gateway->listener);
     struct drain_walk walk = {.gateway = gateway, .total = gateway->handlers.session_count};
-    table_each(&gateway->router.routes, drain_route, &walk);
+    table_each(&gateway->router.routes, drain_gateway_route, &walk);
     http_listener_drain(&gateway->rest.listener);
     echo_end_all(&gateway->rest.echoes);
     socketio_end_waiting(&gateway->socketio);
@@ -63,21 +63,17 @@ void gateway_start_drain(struct gateway *gateway)
                        gateway->parts.config->gateway.shutdown.drain_timeout_ms);
 }
 
-/* After the last session is gone, no request for one has to be moved here. Returns false while some that were
- * moved before are still in the mailbox. */
-static bool close_handover(struct gateway *gateway)
-{
-    fd_passing_close(&gateway->fd_passing);
-    handover_leave(&gateway->socketio);
-    return mailbox_is_empty(&gateway->mailbox);
-}
-
 /* Idle HTTP connections stay until the last session is gone, so that a load balancer can see the drain in
  * /readyz. The last-seen times of the last sessions are written at once, not with the next batch. */
 bool gateway_is_drained(struct gateway *gateway)
 {
-    if (!gateway->handlers.draining || gateway->handlers.connections.count ||
-        !close_handover(gateway))
+    if (!gateway->handlers.draining || gateway->handlers.connections.count)
+        return false;
+    /* No session is left, so no further request is moved here; those moved before are still in the
+     * mailbox. */
+    fd_passing_close(&gateway->fd_passing);
+    handover_leave(&gateway->socketio);
+    if (!mailbox_is_empty(&gateway->mailbox))
         return false;
     http_listener_close_idle(&gateway->rest.listener);
     if (gateway->rest.listener.session_count)

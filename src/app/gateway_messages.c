@@ -14,21 +14,6 @@ static void on_message_sent(void *arg, struct slice chat, struct slice user)
     typing_end(arg, chat, user);
 }
 
-static void compose_message_plane(struct gateway_messages *messages)
-{
-    const struct gateway_messages_parts *parts = &messages->parts;
-    messages->plane = (struct message_plane){
-        .config = parts->config,
-        .clock = &parts->loop->clock,
-        .random = parts->random,
-        .ledger = parts->client,
-        .feed = messages->feed,
-        .metrics = parts->metrics,
-        .on_sent = on_message_sent,
-        .on_sent_arg = parts->typing,
-    };
-}
-
 static bool compose_feed(struct gateway_messages *messages)
 {
     const struct gateway_messages_parts *parts = &messages->parts;
@@ -75,7 +60,16 @@ bool gateway_messages_make(struct gateway_messages *messages,
     parts->client->time_limit_ms = parts->config->gateway.timeouts.durability_rpc_ms;
     if (!compose_feed(messages))
         return false;
-    compose_message_plane(messages);
+    messages->plane = (struct message_plane){
+        .config = parts->config,
+        .clock = &parts->loop->clock,
+        .random = parts->random,
+        .ledger = parts->client,
+        .feed = messages->feed,
+        .metrics = parts->metrics,
+        .on_sent = on_message_sent,
+        .on_sent_arg = parts->typing,
+    };
     return message_plane_init(&messages->plane, parts->hash_seed);
 }
 

@@ -1,5 +1,4 @@
-/* Draining and shedding: everybody told first, spread over the time there is, nobody left behind. And what a
- * gateway's housekeeping shows. */
+/* Tests the drain, memory pressure, orders from other threads, and the gauges of the housekeeping. */
 #include "app/gateway.h"
 
 #include "app/gateway_internal.h"
@@ -37,8 +36,8 @@ static int64_t reconnect_after_ms(const struct client *client)
     return ms;
 }
 
-/* The n-th of N goes at n/N of the window; all are told at once, and to come back no sooner. */
-static void a_drain_tells_everybody_at_once_and_spreads_the_closing(void **unused)
+/* The n-th of N is closed at n/N of the window; all are told at once, and to reconnect no earlier. */
+static void drain_announces_at_once_and_spreads_the_closings(void **unused)
 {
     (void)unused;
     int64_t after_ms[CLIENTS], gone_ms[CLIENTS] = {0};
@@ -64,12 +63,12 @@ static void a_drain_tells_everybody_at_once_and_spreads_the_closing(void **unuse
             assert_int_equal(world.handlers->session_count, expected);
         world_advance(&world, 100);
     }
-    world_advance(&world, 2000); /* the last seen of all is stored */
+    world_advance(&world, 2000); /* the last-seen times are stored */
     assert_true(world_drained(&world));
     world_close(&world);
 }
 
-static void a_drain_does_not_wait_for_peers_that_do_not_answer(void **unused)
+static void drain_closes_clients_that_do_not_answer(void **unused)
 {
     (void)unused;
     connect_all(WORLD_SETS("gateway.shutdown.drain_timeout_seconds=0"));
@@ -83,8 +82,8 @@ static void a_drain_does_not_wait_for_peers_that_do_not_answer(void **unused)
     world_close(&world);
 }
 
-/* Its token ended before its turn came; that it was refreshed does not let it stay. */
-static void a_refreshed_token_does_not_take_the_drain_back(void **unused)
+/* The first token expires before the connection is due to be closed. */
+static void refreshed_token_does_not_cancel_the_drain(void **unused)
 {
     (void)unused;
     static struct client alice;
@@ -105,7 +104,7 @@ static void a_refreshed_token_does_not_take_the_drain_back(void **unused)
     world_close(&world);
 }
 
-static void a_second_drain_changes_nothing(void **unused)
+static void second_drain_changes_nothing(void **unused)
 {
     (void)unused;
     connect_all(WORLD_SETS("gateway.shutdown.drain_timeout_seconds=10"));
@@ -121,7 +120,7 @@ static void a_second_drain_changes_nothing(void **unused)
 
 /* ---- memory ---- */
 
-static void under_memory_pressure_some_are_sent_away_and_nobody_new_taken(void **unused)
+static void memory_pressure_closes_some_and_refuses_new_connections(void **unused)
 {
     (void)unused;
     static struct client late;
@@ -152,7 +151,7 @@ static void under_memory_pressure_some_are_sent_away_and_nobody_new_taken(void *
     world_close(&world);
 }
 
-static void those_who_hold_memory_go_first(void **unused)
+static void connections_with_queued_bytes_are_shed_first(void **unused)
 {
     (void)unused;
     static struct client slow;
@@ -174,7 +173,7 @@ static void those_who_hold_memory_go_first(void **unused)
     world_close(&world);
 }
 
-static void all_devices_of_a_user_may_go_at_once(void **unused)
+static void all_devices_of_a_user_can_be_shed(void **unused)
 {
     (void)unused;
     static struct client devices[30];
@@ -193,38 +192,38 @@ static void all_devices_of_a_user_may_go_at_once(void **unused)
 
 /* ---- orders ---- */
 
-static void ignore(struct mail *mail, void *owner)
+static void on_mail_ignored(struct mail *mail, void *owner)
 {
     (void)mail, (void)owner;
 }
 
-/* A world whose gateway's mailbox is full. */
-static void open_full(void)
+/* Opens a world in which the mailbox of the gateway is full. */
+static void open_world_with_full_mailbox(void)
 {
     static struct mail mails[MAILBOX_MAIL_MAX];
     world_open(&world, WORLD_DEFAULTS);
     world_settle(&world);
     for (size_t i = 0; i < MAILBOX_MAIL_MAX; i++) {
-        mails[i].on_open = ignore;
+        mails[i].on_open = on_mail_ignored;
         assert_true(mailbox_post(&world.gateway->mailbox, &mails[i]));
     }
 }
 
-/* That nothing leaks, the sanitizer tells. */
-static void keys_that_cannot_be_handed_over_are_let_go(void **unused)
+/* The sanitizer reports a leak. */
+static void keys_that_cannot_be_queued_are_released(void **unused)
 {
     (void)unused;
-    open_full();
+    open_world_with_full_mailbox();
     struct key_set *keys = key_set_share(world.gateway->verifier.keys);
     assert_false(gateway_use(world.gateway, keys, NULL));
     world_settle(&world);
     world_close(&world);
 }
 
-static void a_drain_is_begun_though_the_mailbox_was_full(void **unused)
+static void drain_starts_although_the_mailbox_is_full(void **unused)
 {
     (void)unused;
-    open_full();
+    open_world_with_full_mailbox();
     gateway_drain(world.gateway);
     world_settle(&world);
     assert_false(world.handlers->draining);
@@ -233,9 +232,9 @@ static void a_drain_is_begun_though_the_mailbox_was_full(void **unused)
     world_close(&world);
 }
 
-/* ---- what is shown ---- */
+/* ---- gauges ---- */
 
-static void those_who_are_silent_are_shown_as_a_share(void **unused)
+static void silent_connections_are_shown_as_a_share(void **unused)
 {
     (void)unused;
     int64_t unhealthy_ms, housekeeping_ms = 1000;
@@ -261,7 +260,7 @@ static void those_who_are_silent_are_shown_as_a_share(void **unused)
     world_close(&world);
 }
 
-static void a_gateway_on_its_own_is_one_that_is_alive(void **unused)
+static void single_gateway_counts_itself_as_healthy(void **unused)
 {
     (void)unused;
     world_open(&world, WORLD_DEFAULTS);
@@ -273,17 +272,17 @@ static void a_gateway_on_its_own_is_one_that_is_alive(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_drain_tells_everybody_at_once_and_spreads_the_closing),
-        cmocka_unit_test(a_drain_does_not_wait_for_peers_that_do_not_answer),
-        cmocka_unit_test(a_refreshed_token_does_not_take_the_drain_back),
-        cmocka_unit_test(a_second_drain_changes_nothing),
-        cmocka_unit_test(under_memory_pressure_some_are_sent_away_and_nobody_new_taken),
-        cmocka_unit_test(those_who_hold_memory_go_first),
-        cmocka_unit_test(all_devices_of_a_user_may_go_at_once),
-        cmocka_unit_test(keys_that_cannot_be_handed_over_are_let_go),
-        cmocka_unit_test(a_drain_is_begun_though_the_mailbox_was_full),
-        cmocka_unit_test(those_who_are_silent_are_shown_as_a_share),
-        cmocka_unit_test(a_gateway_on_its_own_is_one_that_is_alive),
+        cmocka_unit_test(drain_announces_at_once_and_spreads_the_closings),
+        cmocka_unit_test(drain_closes_clients_that_do_not_answer),
+        cmocka_unit_test(refreshed_token_does_not_cancel_the_drain),
+        cmocka_unit_test(second_drain_changes_nothing),
+        cmocka_unit_test(memory_pressure_closes_some_and_refuses_new_connections),
+        cmocka_unit_test(connections_with_queued_bytes_are_shed_first),
+        cmocka_unit_test(all_devices_of_a_user_can_be_shed),
+        cmocka_unit_test(keys_that_cannot_be_queued_are_released),
+        cmocka_unit_test(drain_starts_although_the_mailbox_is_full),
+        cmocka_unit_test(silent_connections_are_shown_as_a_share),
+        cmocka_unit_test(single_gateway_counts_itself_as_healthy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

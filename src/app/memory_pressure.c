@@ -2,26 +2,10 @@
 
 #include "base/container.h"
 #include "log/log.h"
+#include "metrics/process.h"
 #include "session/session.h"
 
 #include <malloc.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-/* Returns the resident size as the kernel reports it; 0 when it cannot be read. */
-static size_t resident_bytes(void)
-{
-    char line[128] = "";
-    FILE *file = fopen("/proc/self/statm", "re");
-    if (!file)
-        return 0;
-    bool read = fgets(line, sizeof(line), file) != NULL;
-    fclose(file);
-    const char *second = read ? strchr(line, ' ') : NULL;
-    return second ? strtoul(second, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE) : 0;
-}
 
 struct shedding {
     struct session_context *handlers;
@@ -48,8 +32,20 @@ static void shed_route_connections(struct table_node *node, void *arg)
     }
 }
 
-static void shed_connections(struct session_context *handlers)
+void memory_pressure_check(struct api_context *context)
 {
+    struct session_context *handlers = context->sessions;
+    size_t limit = handlers->config->gateway.memory_limit_bytes;
+    if (limit == 0)
+        return;
+    int64_t known = process_resident_bytes();
+    size_t resident = known > 0 ? (size_t)known : 0;
+    if (resident < limit / 10 * 9)
+        context->shedding = false;
+    if (resident <= limit)
+        return;
+    log_warn("memory_pressure", "resident_bytes=%zu limit_bytes=%zu", resident, limit);
+    context->shedding = true;
     size_t count = handlers->session_count / MEMORY_SHED_SHARE + 1;
     struct shedding shedding = {.handlers = handlers,
                                 .left = count < MEMORY_SHED_MAX ? count : MEMORY_SHED_MAX,
@@ -58,19 +54,4 @@ static void shed_connections(struct session_context *handlers)
     shedding.only_queued = false;
     table_each(&handlers->router->routes, shed_route_connections, &shedding);
     malloc_trim(0);
-}
-
-void memory_pressure_check(struct api_context *context)
-{
-    size_t limit = context->sessions->config->gateway.memory_limit_bytes;
-    if (limit == 0)
-        return;
-    size_t resident = resident_bytes();
-    if (resident > limit) {
-        log_warn("memory_pressure", "resident_bytes=%zu limit_bytes=%zu", resident, limit);
-        context->shedding = true;
-        shed_connections(context->sessions);
-    } else if (resident < limit / 10 * 9) {
-        context->shedding = false;
-    }
 }

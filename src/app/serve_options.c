@@ -95,7 +95,7 @@ void serve_options_write_usage(FILE *out)
           out);
 }
 
-static void write_command_help(const struct command *command, FILE *out)
+static void write_serve_help(const struct command *command, FILE *out)
 {
     fprintf(out, "Usage: rollcall %s [OPTIONS]\n\n%s\n\nOptions:\n", command->name,
             command->purpose);
@@ -123,7 +123,7 @@ static const struct option *find_serve_option(const struct command *command, str
     return NULL;
 }
 
-static bool report_unknown_option(const struct command_line *line, struct slice flag)
+static bool report_unknown_serve_option(const struct command_line *line, struct slice flag)
 {
     struct nearest nearest = nearest_to(flag);
     FILE *err = line->surroundings->err;
@@ -171,7 +171,7 @@ static bool parse_serve_option(struct command_line *line, int argc, char **argv,
     const struct option *option = find_serve_option(line->command, flag);
     const char *value = attached.data;
     if (!option)
-        return report_unknown_option(line, flag);
+        return report_unknown_serve_option(line, flag);
     if (option->argument && !value && *at + 1 < argc)
         value = argv[++*at];
     if (option->argument ? !value : value != NULL) {
@@ -184,16 +184,9 @@ static bool parse_serve_option(struct command_line *line, int argc, char **argv,
     return true;
 }
 
-static bool parse_serve_arguments(struct command_line *line, int argc, char **argv)
-{
-    for (int at = 1; at < argc; at++)
-        if (!parse_serve_option(line, argc, argv, &at))
-            return false;
-    return true;
-}
-
 /* Returns what the command needs and the configuration lacks; NULL if nothing. */
-static const char *missing_requirement(const struct command *command, const struct config *config)
+static const char *missing_serve_requirement(const struct command *command,
+                                             const struct config *config)
 {
     if (command->bit == SERVE)
         return config->auth.dev || config->auth.keys_file[0] != '\0'
@@ -207,20 +200,10 @@ static const char *missing_requirement(const struct command *command, const stru
     return NULL;
 }
 
-static void write_warning_lines(const struct config_error *warnings, size_t count, FILE *err)
+static void write_serve_warnings(const struct config_error *warnings, size_t count, FILE *err)
 {
     for (size_t i = 0; i < count; i++)
         fprintf(err, "rollcall: warning: %s\n", warnings[i].text);
-}
-
-static void write_config_warnings(const struct config *config,
-                                  const struct serve_surroundings *surroundings)
-{
-    struct config_error warnings[CONFIG_WARNINGS_MAX];
-    FILE *err = surroundings->err;
-    write_warning_lines(warnings, config_environment_warnings(surroundings->environment, warnings),
-                        err);
-    write_warning_lines(warnings, config_warnings(config, warnings), err);
 }
 
 static enum serve_action load_serve_config(const struct command_line *line, struct config *out)
@@ -233,13 +216,16 @@ static enum serve_action load_serve_config(const struct command_line *line, stru
                                    .flags = line->flags,
                                    .flag_count = line->flag_count,
                                    .default_node_id = surroundings->default_node_id};
-    struct config_error error;
+    struct config_error error, warnings[CONFIG_WARNINGS_MAX];
     if (!config_load(out, &inputs, &error)) {
         fprintf(surroundings->err, "rollcall: %s\n", error.text);
         return SERVE_EXIT_ERROR;
     }
-    write_config_warnings(out, surroundings);
-    const char *missing = line->prints_config ? NULL : missing_requirement(line->command, out);
+    write_serve_warnings(warnings, config_environment_warnings(surroundings->environment, warnings),
+                         surroundings->err);
+    write_serve_warnings(warnings, config_warnings(out, warnings), surroundings->err);
+    const char *missing =
+        line->prints_config ? NULL : missing_serve_requirement(line->command, out);
     if (missing)
         fprintf(surroundings->err, "rollcall: %s\n", missing);
     if (line->prints_config)
@@ -248,17 +234,6 @@ static enum serve_action load_serve_config(const struct command_line *line, stru
         return SERVE_RUN;
     config_free(out);
     return missing ? SERVE_EXIT_ERROR : SERVE_EXIT_OK;
-}
-
-static enum serve_action act_on_command_line(const struct command_line *line, struct config *out)
-{
-    if (line->prints_help)
-        write_command_help(line->command, line->surroundings->out);
-    else if (line->prints_reference)
-        config_write_reference(line->surroundings->out);
-    else
-        return load_serve_config(line, out);
-    return SERVE_EXIT_OK;
 }
 
 static const struct command *find_serve_command(const char *name)
@@ -277,13 +252,22 @@ enum serve_action serve_options_parse(const struct serve_surroundings *surroundi
                                 .surroundings = surroundings,
                                 .assignments = calloc((size_t)argc, sizeof(char *)),
                                 .flags = calloc((size_t)argc, sizeof(struct config_flag))};
-    enum serve_action action = SERVE_EXIT_ERROR;
+    enum serve_action action = SERVE_EXIT_OK;
+    bool parsed = line.assignments && line.flags;
     assert(line.command);
     *out = (struct config){0};
-    if (!line.assignments || !line.flags)
+    if (!parsed)
         fputs("rollcall: out of memory\n", surroundings->err);
-    else if (parse_serve_arguments(&line, argc, argv))
-        action = act_on_command_line(&line, out);
+    for (int at = 1; at < argc && parsed; at++)
+        parsed = parse_serve_option(&line, argc, argv, &at);
+    if (!parsed)
+        action = SERVE_EXIT_ERROR;
+    else if (line.prints_help)
+        write_serve_help(line.command, surroundings->out);
+    else if (line.prints_reference)
+        config_write_reference(surroundings->out);
+    else
+        action = load_serve_config(&line, out);
     free(line.assignments);
     free(line.flags);
     return action;
@@ -301,7 +285,7 @@ static void write_default_node_id(char out[NODE_ID_BYTES])
     snprintf(out, NODE_ID_BYTES, "%s-%ld", host[0] ? host : "rollcall", (long)getpid());
 }
 
-int serve_options_run(int argc, char **argv, int (*run)(const struct config *config))
+int serve_options_run(int argc, char **argv, serve_run run)
 {
     char node_id[NODE_ID_BYTES];
     struct config config;

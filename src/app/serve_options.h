@@ -29,10 +29,13 @@ struct serve_surroundings {
 enum serve_action serve_options_parse(const struct serve_surroundings *surroundings, int argc,
                                       char **argv, struct config *out);
 
+/* Runs the server until it ends. Returns the exit status. */
+typedef int (*serve_run)(const struct config *config);
+
 /* The whole command: parses the arguments and, if there is a server to run, calls `run` with the configuration.
  * Returns the exit status. The default node id consists of host name and process id, so that two gateways
  * never share one by accident. */
-int serve_options_run(int argc, char **argv, int (*run)(const struct config *config));
+int serve_options_run(int argc, char **argv, serve_run run);
 
 /* What `rollcall --help` prints: every command in a few lines. */
 void serve_options_write_usage(FILE *out);

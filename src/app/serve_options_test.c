@@ -18,15 +18,16 @@ struct run {
     char *err;
 };
 
-/* Parses words separated by single spaces. */
-static struct run run_with(const char *words, char *const *environment)
+/* Parses a command line whose arguments are separated by single spaces. */
+static struct run run_with(const char *arguments, char *const *environment)
 {
     struct run run = {0};
     size_t out_len, err_len;
-    char *line = strdup(words), *argv[ARGUMENTS_MAX];
+    char *line = strdup(arguments), *argv[ARGUMENTS_MAX];
     int argc = 0;
-    for (char *word = strtok(line, " "); word && argc < ARGUMENTS_MAX; word = strtok(NULL, " "))
-        argv[argc++] = word;
+    for (char *argument = strtok(line, " "); argument && argc < ARGUMENTS_MAX;
+         argument = strtok(NULL, " "))
+        argv[argc++] = argument;
     struct serve_surroundings surroundings = {.out = open_memstream(&run.out, &out_len),
                                               .err = open_memstream(&run.err, &err_len),
                                               .environment = environment,
@@ -45,18 +46,18 @@ static void end_run(struct run *run)
     free(run->err);
 }
 
-static struct run expect_running(const char *words)
+static struct run expect_running(const char *arguments)
 {
-    struct run run = run_with(words, NULL);
+    struct run run = run_with(arguments, NULL);
     if (run.action != SERVE_RUN)
-        fail_msg("%s: %s", words, run.err);
+        fail_msg("%s: %s", arguments, run.err);
     assert_string_equal(run.out, "");
     return run;
 }
 
-static void expect_error(const char *words, const char *text)
+static void expect_error(const char *arguments, const char *text)
 {
-    struct run run = run_with(words, NULL);
+    struct run run = run_with(arguments, NULL);
     assert_int_equal(run.action, SERVE_EXIT_ERROR);
     assert_string_equal(run.err, text);
     assert_string_equal(run.out, "");
@@ -102,7 +103,7 @@ static void values_may_follow_an_equals_sign(void **state)
     end_run(&run);
 }
 
-static void a_flag_wins_over_set_in_any_order(void **state)
+static void flag_wins_over_set_in_any_order(void **state)
 {
     (void)state;
     struct run run =
@@ -124,7 +125,7 @@ static void serve_without_keys_is_refused(void **state)
     end_run(&run);
 }
 
-static void dev_stays_on_loopback(void **state)
+static void dev_on_a_public_address_is_refused(void **state)
 {
     (void)state;
     expect_error("serve --dev --listen 0.0.0.0:80",
@@ -151,7 +152,7 @@ static void wrong_arguments_are_explained(void **state)
         "rollcall: --set: there is no setting \"presence.idle\"; expected one that rollcall serve --config-reference lists\n");
 }
 
-static void suspicious_settings_are_warned_about(void **state)
+static void suspicious_settings_give_warnings(void **state)
 {
     (void)state;
     struct run run = expect_running("serve --dev --peers a:1");
@@ -165,12 +166,12 @@ static void suspicious_settings_are_warned_about(void **state)
     end_run(&run);
 }
 
-static void expect_printed(const char *words, const char *part)
+static void expect_printed(const char *arguments, const char *part)
 {
-    struct run run = run_with(words, NULL);
+    struct run run = run_with(arguments, NULL);
     assert_int_equal(run.action, SERVE_EXIT_OK);
     if (!strstr(run.out, part))
-        fail_msg("%s: %s", words, run.out);
+        fail_msg("%s: %s", arguments, run.out);
     assert_string_equal(run.err, "");
     end_run(&run);
 }
@@ -203,7 +204,7 @@ static void help_lists_the_options_of_the_command(void **state)
     end_run(&run);
 }
 
-static void usage_lists_all_commands(void **state)
+static void usage_lists_the_commands(void **state)
 {
     (void)state;
     char *text = NULL;
@@ -218,7 +219,7 @@ static void usage_lists_all_commands(void **state)
     free(text);
 }
 
-static void a_ledger_needs_an_address_and_a_secret(void **state)
+static void ledger_without_address_or_secret_is_refused(void **state)
 {
     (void)state;
     struct run run = expect_running("ledger --peer-listen 127.0.0.1:0 --ledger sqlite:x "
@@ -237,7 +238,7 @@ static void a_ledger_needs_an_address_and_a_secret(void **state)
 
 enum { RUN_STATUS = 7 };
 
-static int look_at(const struct config *config)
+static int check_default_node_id(const struct config *config)
 {
     assert_non_null(strrchr(config->gateway.node_id, '-'));
     return RUN_STATUS;
@@ -250,7 +251,7 @@ static void default_node_id_is_host_and_pid(void **state)
     for (size_t i = 0; environ && environ[i]; i++)
         if (strncmp(environ[i], "ROLLCALL_", 9) == 0)
             skip();
-    assert_int_equal(serve_options_run(2, argv, look_at), RUN_STATUS);
+    assert_int_equal(serve_options_run(2, argv, check_default_node_id), RUN_STATUS);
 }
 
 int main(void)
@@ -258,15 +259,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_flag_sets_its_setting),
         cmocka_unit_test(values_may_follow_an_equals_sign),
-        cmocka_unit_test(a_flag_wins_over_set_in_any_order),
+        cmocka_unit_test(flag_wins_over_set_in_any_order),
         cmocka_unit_test(serve_without_keys_is_refused),
-        cmocka_unit_test(dev_stays_on_loopback),
+        cmocka_unit_test(dev_on_a_public_address_is_refused),
         cmocka_unit_test(wrong_arguments_are_explained),
-        cmocka_unit_test(suspicious_settings_are_warned_about),
+        cmocka_unit_test(suspicious_settings_give_warnings),
         cmocka_unit_test(print_options_print_and_exit),
         cmocka_unit_test(help_lists_the_options_of_the_command),
-        cmocka_unit_test(usage_lists_all_commands),
-        cmocka_unit_test(a_ledger_needs_an_address_and_a_secret),
+        cmocka_unit_test(usage_lists_the_commands),
+        cmocka_unit_test(ledger_without_address_or_secret_is_refused),
         cmocka_unit_test(default_node_id_is_host_and_pid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

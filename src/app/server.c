@@ -19,7 +19,7 @@ struct server {
     pthread_t joiner;
     bool draining;
     bool announced;
-    atomic_size_t claimed_count; /* gateways that have on_gateway_started their id */
+    atomic_size_t claimed_count; /* gateways that have claimed their id */
     atomic_bool refused;
     atomic_bool stopped;
 };
@@ -27,14 +27,14 @@ struct server {
 /* ---- callbacks of gateways ---- */
 
 /* A drain that an administrator orders takes the path of a signal. */
-static void drain_by_signal(void *arg)
+static void on_drain_requested(void *arg)
 {
     (void)arg;
     kill(getpid(), SIGTERM);
 }
 
 /* A gateway whose id is taken ends the process in order. */
-static void on_gateway_started(void *arg, const char *refusal)
+static void on_gateway_claim_settled(void *arg, const char *refusal)
 {
     struct server *server = arg;
     if (!refusal &&
@@ -80,7 +80,7 @@ static void *gateway_thread(void *arg)
     return NULL;
 }
 
-static bool start_threads(struct server *server)
+static bool start_gateway_threads(struct server *server)
 {
     for (size_t i = 0; i < server->parts.gateway.workers; i++)
         if (pthread_create(&server->threads[i], NULL, gateway_thread, server->gateways[i]) != 0)
@@ -88,10 +88,15 @@ static bool start_threads(struct server *server)
     return true;
 }
 
-static void announce_address(struct server *server)
+/* Prints the address when all gateways run for the first time. The same signal says that they have stopped,
+ * which serve_signals() checks. */
+static void announce_when_started(struct server *server)
 {
     struct address address;
     const struct config *config = server->config;
+    bool all_run = atomic_load(&server->claimed_count) == server->parts.gateway.workers;
+    if (!all_run || server->announced || atomic_load(&server->refused))
+        return;
     server->announced = true;
     log_info("serving", "node=%s workers=%zu port=%u", log_quote(slice_of(config->gateway.node_id)),
              server->parts.gateway.workers, gateway_port(server->gateways[0]));
@@ -137,21 +142,13 @@ static void *join_gateways(void *arg)
     return NULL;
 }
 
-static void drain_all(struct server *server)
+static void drain_gateways(struct server *server)
 {
     for (size_t i = 0; i < server->parts.gateway.workers; i++)
         gateway_drain(server->gateways[i]);
     if (pthread_create(&server->joiner, NULL, join_gateways, server) != 0)
         _exit(1);
     server->draining = true;
-}
-
-/* Either all gateways run for the first time, or they have stopped, which serve_signals() checks. */
-static void on_gateways_changed(struct server *server)
-{
-    bool all_run = atomic_load(&server->claimed_count) == server->parts.gateway.workers;
-    if (all_run && !server->announced && !atomic_load(&server->refused))
-        announce_address(server);
 }
 
 /* Returns when all gateways have stopped. */
@@ -163,32 +160,13 @@ static void serve_signals(struct server *server, const sigset_t *signals)
         if (number == SIGHUP)
             reload_server(server);
         else if (number == SIGUSR1)
-            on_gateways_changed(server);
+            announce_when_started(server);
         else if (!server->draining)
-            drain_all(server);
+            drain_gateways(server);
         else
             _exit(1);
     }
     pthread_join(server->joiner, NULL);
-}
-
-static bool make_server_parts(struct server *server)
-{
-    if (!server_parts_make(&server->parts, server->config))
-        return false;
-    server->parts.gateway.drain = drain_by_signal;
-    server->parts.gateway.on_claimed = on_gateway_started;
-    server->parts.gateway.on_claimed_arg = server;
-    return true;
-}
-
-/* Close the ledger first: it completes what gateways wait for. */
-static void free_server(struct server *server)
-{
-    ledger_close(&server->parts.gateway.ledger);
-    for (size_t i = 0; i < server->parts.gateway.workers; i++)
-        gateway_free(&server->gateways[i]);
-    server_parts_free(&server->parts);
 }
 
 int server_run(const struct config *config)
@@ -198,10 +176,18 @@ int server_run(const struct config *config)
     server.config = config;
     log_init(config->log.level, getenv("JOURNAL_STREAM") != NULL);
     block_server_signals(&signals);
-    if (!make_server_parts(&server) || !make_gateways(&server) || !start_threads(&server))
+    if (!server_parts_make(&server.parts, config))
+        return 1;
+    server.parts.gateway.drain = on_drain_requested;
+    server.parts.gateway.on_claimed = on_gateway_claim_settled;
+    server.parts.gateway.on_claimed_arg = &server;
+    if (!make_gateways(&server) || !start_gateway_threads(&server))
         return 1;
     serve_signals(&server, &signals);
-    free_server(&server);
+    ledger_close(&server.parts.gateway.ledger); /* completes what gateways wait for */
+    for (size_t i = 0; i < server.parts.gateway.workers; i++)
+        gateway_free(&server.gateways[i]);
+    server_parts_free(&server.parts);
     log_info("stopped", "node=%s", log_quote(slice_of(config->gateway.node_id)));
     return atomic_load(&server.refused);
 }

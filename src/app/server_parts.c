@@ -25,7 +25,7 @@ bool server_parts_fail(const char *what, const char *why)
 /* ---- system ---- */
 
 /* Raises the limit as far as the system allows and logs how many connections that permits. */
-static size_t raise_descriptor_limit(const struct config *config)
+static size_t raise_server_descriptor_limit(const struct config *config)
 {
     struct rlimit limit = {0};
     getrlimit(RLIMIT_NOFILE, &limit);
@@ -43,12 +43,6 @@ static size_t raise_descriptor_limit(const struct config *config)
                                          "several processes on this port"
                                        : "several processes may share this port")));
     return connections;
-}
-
-static bool make_data_directory(const char *path)
-{
-    return mkdir(path, 0700) == 0 || errno == EEXIST ||
-           server_parts_fail(path, "cannot create the data directory");
 }
 
 /* ---- keys and certificates ---- */
@@ -125,9 +119,13 @@ static int64_t breaker_clock_ms(void)
     return clock_microseconds() / 1000;
 }
 
-/* All gateways share one breaker, so that what one of them finds out protects all. */
-static bool put_breaker_before_ledger(struct server_parts *parts, struct ledger *ledger)
+/* All gateways share one breaker, so that a failure seen by one of them protects all. */
+static bool open_server_ledger(struct server_parts *parts)
 {
+    char error[LEDGER_CHOICE_ERROR_TEXT_MAX];
+    struct ledger *ledger = ledger_choice_open(parts->config, error);
+    if (!ledger)
+        return server_parts_fail("ledger", error);
     const struct config_circuit_breaker *config = &parts->config->gateway.circuit_breaker;
     struct breaker_limits limits = {
         .failure_threshold = config->failure_threshold,
@@ -139,15 +137,8 @@ static bool put_breaker_before_ledger(struct server_parts *parts, struct ledger 
     return parts->gateway.ledger || server_parts_fail("start", "out of memory");
 }
 
-static bool open_server_ledger(struct server_parts *parts)
-{
-    char error[LEDGER_CHOICE_ERROR_TEXT_MAX];
-    struct ledger *ledger = ledger_choice_open(parts->config, error);
-    return ledger ? put_breaker_before_ledger(parts, ledger) : server_parts_fail("ledger", error);
-}
-
 /* A single process keeps its state in memory; a process of a fleet keeps it in Redis. */
-static bool make_shared_state(struct server_parts *parts)
+static bool make_server_state(struct server_parts *parts)
 {
     const struct config *config = parts->config;
     char error[FLEET_ERROR_TEXT_MAX] = "out of memory";
@@ -164,8 +155,8 @@ static bool make_shared_state(struct server_parts *parts)
            server_parts_fail("start", error);
 }
 
-/* A backend that the configuration names and this build lacks is an error, never ignored. */
-static bool check_backends(const struct config *config)
+/* A backend that the configuration names and this build does not have is an error. */
+static bool check_server_backends(const struct config *config)
 {
     if (!slice_is(slice_of(config->feed.url), "local"))
         return server_parts_fail(config->feed.url, "this build has the feed \"local\" only");
@@ -180,19 +171,15 @@ static bool check_backends(const struct config *config)
 
 /* ---- making and freeing ---- */
 
-static size_t count_workers(const struct config *config)
-{
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t workers = config->gateway.workers ? config->gateway.workers : (size_t)cores;
-    return workers < SERVER_PARTS_WORKERS_MAX ? workers : SERVER_PARTS_WORKERS_MAX;
-}
-
 bool server_parts_make(struct server_parts *parts, const struct config *config)
 {
     struct clock clock;
     struct random random;
-    size_t workers = count_workers(config);
-    size_t connections_max = raise_descriptor_limit(config);
+    size_t workers =
+        config->gateway.workers ? config->gateway.workers : (size_t)sysconf(_SC_NPROCESSORS_ONLN);
+    if (workers > SERVER_PARTS_WORKERS_MAX)
+        workers = SERVER_PARTS_WORKERS_MAX;
+    size_t connections_max = raise_server_descriptor_limit(config);
     clock_advance(&clock);
     random_init_system(&random);
     *parts = (struct server_parts){.config = config};
@@ -204,8 +191,11 @@ bool server_parts_make(struct server_parts *parts, const struct config *config)
         .hash_seed = random_u64(&random),
         .board = handover_board_make(workers, (uint32_t)random_u64(&random)),
     };
-    if (!check_backends(config) || !make_data_directory(config->data_dir) ||
-        !load_server_keys(parts) || !load_server_tls(parts) || !make_shared_state(parts) ||
+    if (!check_server_backends(config))
+        return false;
+    if (mkdir(config->data_dir, 0700) != 0 && errno != EEXIST)
+        return server_parts_fail(config->data_dir, "cannot create the data directory");
+    if (!load_server_keys(parts) || !load_server_tls(parts) || !make_server_state(parts) ||
         !open_server_ledger(parts))
         return false;
     exposition_init(parts->gateway.exposition, clock.now_ms, clock.wall_ms);

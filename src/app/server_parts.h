@@ -26,7 +26,7 @@ struct server_parts {
     char keys_file[PATH_MAX];
 };
 
-/* Returns false after it has said what is wrong. The process ends then, so nothing is undone. */
+/* On failure prints the reason and returns false. The process ends then, so nothing is undone. */
 bool server_parts_make(struct server_parts *parts, const struct config *config);
 
 /* Reads keys and certificates again. Returns false if some could not be replaced. */

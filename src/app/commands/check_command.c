@@ -95,20 +95,6 @@ static bool parse_check_option(struct check_arguments *arguments, int option)
     }
 }
 
-static bool parse_check_arguments(struct check_arguments *arguments, int argc, char **argv)
-{
-    static const struct option OPTIONS[] = {
-        {"state", required_argument, NULL, 's'},  {"ca-file", required_argument, NULL, 'c'},
-        {"window", required_argument, NULL, 'w'}, {"patience", required_argument, NULL, 'p'},
-        {"limit", required_argument, NULL, 'l'},  {"rate", required_argument, NULL, 'r'},
-        {"help", no_argument, NULL, 'h'},         {0}};
-    int option;
-    while ((option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1)
-        if (!parse_check_option(arguments, option))
-            return false;
-    return arguments->help || (arguments->url && optind == argc);
-}
-
 static int report_check(const struct check *check, size_t limit)
 {
     const struct violations *violations = &check->context.violations;
@@ -149,12 +135,21 @@ static int run_check(const struct check_arguments *arguments)
 
 int check_command(int argc, char **argv)
 {
+    static const struct option OPTIONS[] = {
+        {"state", required_argument, NULL, 's'},  {"ca-file", required_argument, NULL, 'c'},
+        {"window", required_argument, NULL, 'w'}, {"patience", required_argument, NULL, 'p'},
+        {"limit", required_argument, NULL, 'l'},  {"rate", required_argument, NULL, 'r'},
+        {"help", no_argument, NULL, 'h'},         {0}};
     struct check_arguments arguments = {.limit = SHOWN_DEFAULT, .rate = CHECK_KEYS_A_SECOND};
-    if (!parse_check_arguments(&arguments, argc, argv)) {
+    bool valid = true;
+    int option;
+    while (valid && (option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1)
+        valid = parse_check_option(&arguments, option);
+    if (valid && arguments.help)
+        return printf("%s%s", USAGE, HELP) < 0;
+    if (!valid || !arguments.url || optind != argc) {
         fputs(USAGE, stderr);
         return EXIT_CANNOT;
     }
-    if (arguments.help)
-        return printf("%s%s", USAGE, HELP) < 0;
     return run_check(&arguments);
 }

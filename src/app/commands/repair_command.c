@@ -25,22 +25,16 @@ struct repair {
     int status;
 };
 
-static void print_repair_finding(const struct repair *repair,
-                                 const struct ledger_repair_outcome *outcome)
+static void print_repair(const struct repair *repair, const struct ledger_repair_outcome *outcome)
 {
+    unsigned long long highest = (unsigned long long)outcome->highest_sequence;
     printf("chat %s: ", repair->chat);
     if (outcome->counter_missing)
         printf("the counter is missing");
     else
         printf("the counter is %llu", (unsigned long long)outcome->counter);
-    printf(", the highest message %llu: %s\n", (unsigned long long)outcome->highest_sequence,
+    printf(", the highest message %llu: %s\n", highest,
            outcome->needed ? "halted" : "in order, nothing to do");
-}
-
-static void print_repair_action(const struct repair *repair,
-                                const struct ledger_repair_outcome *outcome)
-{
-    unsigned long long highest = (unsigned long long)outcome->highest_sequence;
     if (!outcome->needed)
         return;
     if (repair->dry_run)
@@ -58,8 +52,7 @@ static void on_chat_repaired(void *arg, const struct ledger_repair_outcome *outc
                                                     : ledger_status_name(outcome->status));
         return;
     }
-    print_repair_finding(repair, outcome);
-    print_repair_action(repair, outcome);
+    print_repair(repair, outcome);
     repair->status = EXIT_OK;
 }
 

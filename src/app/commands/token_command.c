@@ -201,29 +201,24 @@ struct batch {
     bool ok;
 };
 
-static bool append_token_line(struct batch *batch, long number, struct buffer *user)
-{
-    buffer_clear(user);
-    buffer_append_text(user, batch->options->user);
-    if (number >= 0)
-        buffer_append_int(user, number);
-    batch->claims.user = buffer_slice(user);
-    size_t from = batch->lines.len;
-    if (user->failed || !jwt_sign(batch->signer, &batch->claims, &batch->lines))
-        return false;
-    bool fits = batch->lines.len - from <= JWT_BYTES_MAX;
-    buffer_append_byte(&batch->lines, '\n');
-    return fits && !batch->lines.failed;
-}
-
 static void *sign_token_batch(void *argument)
 {
     struct batch *batch = argument;
     struct buffer user = BUFFER_INIT;
     buffer_clear(&batch->lines);
     batch->ok = true;
-    for (long i = 0; i < batch->count && batch->ok; i++)
-        batch->ok = append_token_line(batch, batch->first < 0 ? -1 : batch->first + i, &user);
+    for (long i = 0; i < batch->count && batch->ok; i++) {
+        buffer_clear(&user);
+        buffer_append_text(&user, batch->options->user);
+        if (batch->first >= 0)
+            buffer_append_int(&user, batch->first + i);
+        batch->claims.user = buffer_slice(&user);
+        size_t from = batch->lines.len;
+        batch->ok = !user.failed && jwt_sign(batch->signer, &batch->claims, &batch->lines) &&
+                    batch->lines.len - from <= JWT_BYTES_MAX;
+        buffer_append_byte(&batch->lines, '\n');
+        batch->ok = batch->ok && !batch->lines.failed;
+    }
     buffer_free(&user);
     return NULL;
 }
@@ -273,16 +268,11 @@ static size_t fill_token_batches(struct batch *batches, size_t batch_max, long *
     return used;
 }
 
-static size_t token_thread_count(void)
-{
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return cores < 1 ? 1 : cores > THREADS_MAX ? THREADS_MAX : (size_t)cores;
-}
-
 static bool print_tokens(const struct batch *model)
 {
     struct batch batches[THREADS_MAX];
-    size_t batch_max = token_thread_count();
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t batch_max = cores < 1 ? 1 : cores > THREADS_MAX ? THREADS_MAX : (size_t)cores;
     long count = model->options->count;
     bool ok = true;
     for (size_t i = 0; i < batch_max; i++)
@@ -303,23 +293,11 @@ static bool print_tokens(const struct batch *model)
     return ok && fflush(stdout) == 0;
 }
 
-static struct jwt_sign_claims make_token_claims(const struct token_options *options)
-{
-    struct clock clock;
-    clock_advance(&clock);
-    return (struct jwt_sign_claims){
-        .scope = options->scope,
-        .issuer = options->issuer,
-        .audience = options->audience,
-        .issued_at_wall_ms = clock.wall_ms,
-        .expires_at_wall_ms = clock.wall_ms + (int64_t)(options->ttl_seconds * 1000),
-    };
-}
-
 int token_command(int argc, char **argv)
 {
     struct token_options options = {.ttl_seconds = TTL_DEFAULT_SECONDS};
     struct auth_error error;
+    struct clock clock;
     int status = parse_token_options(argc, argv, &options);
     if (status != EXIT_SUCCESS)
         return status;
@@ -332,8 +310,15 @@ int token_command(int argc, char **argv)
         fprintf(stderr, "rollcall token: %s\n", error.text);
         return EXIT_FAILURE;
     }
+    clock_advance(&clock);
     struct batch model = {
-        .signer = signer, .options = &options, .claims = make_token_claims(&options)};
+        .signer = signer,
+        .options = &options,
+        .claims = {.scope = options.scope,
+                   .issuer = options.issuer,
+                   .audience = options.audience,
+                   .issued_at_wall_ms = clock.wall_ms,
+                   .expires_at_wall_ms = clock.wall_ms + (int64_t)(options.ttl_seconds * 1000)}};
     bool ok = print_tokens(&model);
     jwt_signer_free(&signer);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -9,7 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka wants the four above first */
+/* cmocka.h requires the four headers above. */
 #include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static int remove_directory(void **state)
     return rmdir(fixture->data_dir);
 }
 
-static void read_back(FILE *file, struct buffer *out)
+static void read_output(FILE *file, struct buffer *out)
 {
     char piece[4096];
     size_t got;
@@ -53,7 +53,7 @@ static void read_back(FILE *file, struct buffer *out)
 }
 
 /* Runs the command with `arguments` (NULL ends them) and keeps its output. */
-static int run(struct fixture *fixture, const char *const *arguments)
+static int run_token_command(struct fixture *fixture, const char *const *arguments)
 {
     char *argv[ARGUMENTS_MAX] = {(char *)"token"};
     int argc = 1;
@@ -68,16 +68,16 @@ static int run(struct fixture *fixture, const char *const *arguments)
     fflush(stdout);
     dup2(kept, STDOUT_FILENO);
     close(kept);
-    read_back(file, &fixture->output);
+    read_output(file, &fixture->output);
     fclose(file);
     return status;
 }
 
-#define RUN(fixture, ...) run((fixture), (const char *const[]){__VA_ARGS__, NULL})
+#define RUN(fixture, ...) run_token_command((fixture), (const char *const[]){__VA_ARGS__, NULL})
 
 /* Verifies one line of the output with the public half of the dev key, `later_ms` from now. */
-static enum jwt_result verify_later(struct fixture *fixture, struct slice token, int64_t later_ms,
-                                    struct identity *out)
+static enum jwt_result verify_token_later(struct fixture *fixture, struct slice token,
+                                          int64_t later_ms, struct identity *out)
 {
     char path[128];
     struct auth_error error;
@@ -92,9 +92,10 @@ static enum jwt_result verify_later(struct fixture *fixture, struct slice token,
     return result;
 }
 
-static enum jwt_result verify(struct fixture *fixture, struct slice token, struct identity *out)
+static enum jwt_result verify_token(struct fixture *fixture, struct slice token,
+                                    struct identity *out)
 {
-    return verify_later(fixture, token, 0, out);
+    return verify_token_later(fixture, token, 0, out);
 }
 
 static void token_is_signed_with_the_dev_key(void **state)
@@ -106,7 +107,7 @@ static void token_is_signed_with_the_dev_key(void **state)
                      0);
     struct slice rest = slice_split(buffer_slice(&fixture->output), '\n', &token);
     assert_int_equal(rest.len, 0);
-    assert_int_equal(verify(fixture, token, &identity), JWT_OK);
+    assert_int_equal(verify_token(fixture, token, &identity), JWT_OK);
     assert_true(slice_is(identity_user(&identity), "alice"));
     assert_int_equal(identity.scopes, IDENTITY_SCOPE_DELIVER);
 }
@@ -124,7 +125,7 @@ static void count_prints_numbered_users_in_order(void **state)
         rest = slice_split(rest, '\n', &token);
         if (i % 97 && i != 599)
             continue;
-        assert_int_equal(verify(fixture, token, &identity), JWT_OK);
+        assert_int_equal(verify_token(fixture, token, &identity), JWT_OK);
         snprintf(expected, sizeof(expected), "u%d", i);
         assert_true(slice_is(identity_user(&identity), expected));
     }
@@ -138,8 +139,8 @@ static void token_expires_after_its_ttl(void **state)
     struct slice token;
     assert_int_equal(RUN(fixture, "alice", "--ttl", "30.5", "--data-dir", fixture->data_dir), 0);
     slice_split(buffer_slice(&fixture->output), '\n', &token);
-    assert_int_equal(verify(fixture, token, &identity), JWT_OK);
-    assert_int_equal(verify_later(fixture, token, 31 * 1000, &identity), JWT_EXPIRED);
+    assert_int_equal(verify_token(fixture, token, &identity), JWT_OK);
+    assert_int_equal(verify_token_later(fixture, token, 31 * 1000, &identity), JWT_EXPIRED);
 }
 
 static void wrong_arguments_are_refused(void **state)
@@ -161,7 +162,7 @@ static void wrong_arguments_are_refused(void **state)
         {"a", "--unknown", NULL},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        assert_int_equal(run(fixture, cases[i]), STATUS_USAGE);
+        assert_int_equal(run_token_command(fixture, cases[i]), STATUS_USAGE);
         assert_int_equal(fixture->output.len, 0);
     }
     assert_int_equal(RUN(fixture, "a", "--key", "/nonexistent"), 1);
