@@ -26,7 +26,8 @@ void gateway_backends_start(struct gateway *gateway);
 /* Call it once a second. */
 void gateway_backends_tick(struct gateway *gateway);
 
-/* All connections are gone: removes the gateway from the backends. Returns true when that is done; call it until then. */
+/* Call it when all connections are gone: removes the gateway from the backends. Returns true when that is
+ * done; call it until then. */
 bool gateway_backends_left(struct gateway *gateway);
 
 /* Completes pending operations, so the planes must still exist; after it no port may be used. */

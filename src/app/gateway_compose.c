@@ -197,14 +197,6 @@ static void compose_delivery(struct gateway *gateway)
     };
 }
 
-static bool compose_planes(struct gateway *gateway)
-{
-    compose_presence(gateway);
-    compose_rest(gateway);
-    compose_delivery(gateway);
-    return compose_handlers(gateway);
-}
-
 static void compose_verifier(struct gateway *gateway)
 {
     const struct config *config = gateway->parts.config;
@@ -233,10 +225,14 @@ struct gateway *gateway_make(const struct gateway_parts *parts, size_t index)
         !compose_streams(gateway) || !compose_ports(gateway) ||
         !router_init(&gateway->router, parts->hash_seed, gateway->bus, &gateway->encoder,
                      session_deliver) ||
-        !last_seen_init(&gateway->last_seen, &gateway->ledger, parts->hash_seed) ||
-        !compose_planes(gateway) || !compose_chats(gateway) || !compose_messages(gateway) ||
-        !compose_calls(gateway) || !compose_socketio(gateway))
+        !last_seen_init(&gateway->last_seen, &gateway->ledger, parts->hash_seed))
         return NULL; /* the process gives up, so nothing is undone */
+    compose_presence(gateway);
+    compose_rest(gateway);
+    compose_delivery(gateway);
+    if (!compose_handlers(gateway) || !compose_chats(gateway) || !compose_messages(gateway) ||
+        !compose_calls(gateway) || !compose_socketio(gateway))
+        return NULL;
     gateway->housekeeping.fire = gateway_housekeep;
     gateway->reaping.fire = gateway_reap;
     gateway->drain_deadline.fire = gateway_on_drain_timeout;

@@ -57,7 +57,14 @@ static bool give_keys_to_gateways(struct server *server)
     return given;
 }
 
-static bool make_gateways(struct server *server)
+static void *gateway_thread(void *arg)
+{
+    gateway_run(arg);
+    return NULL;
+}
+
+/* Makes all gateways before the first one runs. */
+static bool start_gateways(struct server *server)
 {
     char error[GATEWAY_ERROR_TEXT_MAX];
     uint16_t port = 0;
@@ -71,17 +78,8 @@ static bool make_gateways(struct server *server)
             return server_parts_fail("listen", error);
         port = gateway_port(server->gateways[0]); /* with port 0 the first one chooses */
     }
-    return give_keys_to_gateways(server);
-}
-
-static void *gateway_thread(void *arg)
-{
-    gateway_run(arg);
-    return NULL;
-}
-
-static bool start_gateway_threads(struct server *server)
-{
+    if (!give_keys_to_gateways(server))
+        return false;
     for (size_t i = 0; i < server->parts.gateway.workers; i++)
         if (pthread_create(&server->threads[i], NULL, gateway_thread, server->gateways[i]) != 0)
             return server_parts_fail("start", "cannot create a thread");
@@ -181,7 +179,7 @@ int server_run(const struct config *config)
     server.parts.gateway.drain = on_drain_requested;
     server.parts.gateway.on_claimed = on_gateway_claim_settled;
     server.parts.gateway.on_claimed_arg = &server;
-    if (!make_gateways(&server) || !start_gateway_threads(&server))
+    if (!start_gateways(&server))
         return 1;
     serve_signals(&server, &signals);
     ledger_close(&server.parts.gateway.ledger); /* completes what gateways wait for */

@@ -70,13 +70,6 @@ static bool receive_ledger_signals(struct ledger_process *process)
 
 /* ---- parts ---- */
 
-static bool make_ledger_loop(struct ledger_process *process)
-{
-    random_init_system(&process->random);
-    return (loop_init(&process->loop) && stream_set_init(&process->streams, &process->loop)) ||
-           report_ledger_failure("start", "out of memory or descriptors");
-}
-
 static bool load_ledger_tls(struct ledger_process *process)
 {
     const struct config_peer *peer = &process->config->peer;
@@ -188,9 +181,12 @@ static int run_ledger(const struct config *config)
 {
     struct ledger_process process = {.config = config, .signals = {.fd = -1}};
     log_init(config->log.level, getenv("JOURNAL_STREAM") != NULL);
-    bool ready = make_ledger_loop(&process) && receive_ledger_signals(&process) &&
-                 load_ledger_tls(&process) && open_served_ledger(&process) &&
-                 listen_for_gateways(&process) && serve_ledger_pages(&process);
+    random_init_system(&process.random);
+    bool ready = (loop_init(&process.loop) && stream_set_init(&process.streams, &process.loop)) ||
+                 report_ledger_failure("start", "out of memory or descriptors");
+    ready = ready && receive_ledger_signals(&process) && load_ledger_tls(&process) &&
+            open_served_ledger(&process) && listen_for_gateways(&process) &&
+            serve_ledger_pages(&process);
     if (ready) {
         announce_ledger(&process);
         while (!process.draining)

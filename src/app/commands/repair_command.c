@@ -56,18 +56,6 @@ static void on_chat_repaired(void *arg, const struct ledger_repair_outcome *outc
     repair->status = EXIT_OK;
 }
 
-static int run_repair(const char *url, struct repair *repair)
-{
-    struct blocking_ledger ledger;
-    if (!blocking_ledger_open(&ledger, "repair", url))
-        return EXIT_FAILED;
-    ledger_chat_repair(&ledger.client, slice_of(repair->chat), !repair->dry_run, on_chat_repaired,
-                       repair);
-    blocking_ledger_wait(&ledger);
-    blocking_ledger_close(&ledger);
-    return repair->status;
-}
-
 int repair_command(int argc, char **argv)
 {
     static const struct option OPTIONS[] = {{"ledger", required_argument, NULL, 'l'},
@@ -92,5 +80,12 @@ int repair_command(int argc, char **argv)
         return EXIT_USAGE;
     }
     repair.chat = argv[optind];
-    return run_repair(url, &repair);
+    struct blocking_ledger ledger;
+    if (!blocking_ledger_open(&ledger, "repair", url))
+        return EXIT_FAILED;
+    ledger_chat_repair(&ledger.client, slice_of(repair.chat), !repair.dry_run, on_chat_repaired,
+                       &repair);
+    blocking_ledger_wait(&ledger);
+    blocking_ledger_close(&ledger);
+    return repair.status;
 }
