@@ -1,7 +1,7 @@
 /*
- * Memory pressure: above the limit a worker refuses new connections and closes some, which are told when to
- * reconnect; those with queued messages go first. The pressure is over below nine tenths of the limit. Every
- * worker calls this once a second.
+ * Memory pressure: above the limit a worker refuses new connections and closes some; their clients are
+ * told when to reconnect. Connections with queued messages are closed first. The pressure is over below nine
+ * tenths of the limit. Every worker calls this once a second.
  */
 #ifndef ROLLCALL_APP_MEMORY_PRESSURE_H
 #define ROLLCALL_APP_MEMORY_PRESSURE_H

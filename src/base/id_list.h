@@ -1,8 +1,8 @@
 /*
  * A list of ids (users, chats): borrowed, or an owned copy in one allocation.
  *
- * A borrowed list points to memory of somebody else and is valid as long as that memory. An owned
- * list comes from id_list_copy(): the slices first, then the bytes of all ids; id_list_free()
+ * A borrowed list points to memory that another object owns and is valid as long as that memory. An
+ * owned list comes from id_list_copy(): the slices first, then the bytes of all ids; id_list_free()
  * releases it. The struct looks the same in both cases, so the holder documents which of the two it
  * holds. All zero is the empty list.
  *

@@ -1,7 +1,7 @@
 /*
- * A setting is one row of a table that describes one value an operator may choose. Nothing else in
- * the program knows the name, bounds or default of a setting, so adding one means adding a field to
- * struct config and a row to setting_table.c.
+ * A setting is one row of a table that describes one value an operator may choose. Name, bounds
+ * and default of a setting stand nowhere else, so adding one means adding a field to struct config and
+ * a row to setting_table.c.
  *
  * The table is constant; the functions change nothing but the struct config they are given.
  */

@@ -137,7 +137,7 @@ enum {
     ROW(TYPING_LIMITED, "typing_limited", COUNTER, "Typing notices dropped by the rate limit")     \
     ROW(TYPING_PUSHES, "typing_pushes", COUNTER, "Typing changes sent to a chat's viewers")        \
     ROW(TYPING_COALESCED, "typing_coalesced", COUNTER,                                             \
-        "Typing that ended before the chat's viewers were told")                                   \
+        "Typing that ended before it was sent to the chat's viewers")                              \
     ROW(TYPING_DELIVERIES, "typing_deliveries", COUNTER,                                           \
         "Typing changes delivered to connections")                                                 \
     ROW(CALLS_STARTED, "calls_started", COUNTER, "Calls that began to ring or were declared")      \
