@@ -322,5 +322,4 @@ test('a file that may only be read is refused at the start, with the reason', as
   );
   assert.equal(readOnly.code, 1);
   assert.match(readOnly.stderr, /ledger\.db/);
-  await sleep(0);
 });
