@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
-import { AMPLE_RATES, BODY_BYTES_MAX, fill, makeChat } from '../support/chats.mjs';
+import { AMPLE_RATES, BODY_BYTES_MAX, fillChat, makeChat } from '../support/chats.mjs';
 import { connect, devToken, eventually, rest, sleep } from '../support/client.mjs';
 import { startProxy } from '../support/proxy.mjs';
 import { ROLLCALL_BIN, startServer } from '../support/server.mjs';
@@ -72,7 +72,7 @@ test('a page of the longest messages, all of it escaped, is not too long for the
   after(() => server.stop());
   await makeChat(server, 'c', 'alice', 'bob');
   const bob = await connect(server, 'bob');
-  await fill(bob, 'c', 200, () => '\u0001'.repeat(BODY_BYTES_MAX));
+  await fillChat(bob, 'c', 200, () => '\u0001'.repeat(BODY_BYTES_MAX));
   bob.close();
   const alice = run('example', '127.0.0.1', server.port, await devToken(server, 'alice'), 'c');
   await eventually(() => alice.lines.some((line) => line.startsWith('200 bob: ')), 'alice has all');

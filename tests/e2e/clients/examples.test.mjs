@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, afterEach, test } from 'node:test';
 import { launchBrowser } from '../support/browser.mjs';
-import { openContext, sees } from '../support/page.mjs';
+import { openContext, waitForText } from '../support/page.mjs';
 import { startServer } from '../support/server.mjs';
 import { serveFiles } from '../support/static.mjs';
 
@@ -32,7 +32,7 @@ async function open(kind, name, peer) {
   const tab = await context.newPage();
   const address = new URLSearchParams({ name, with: peer, server: server.url.slice(0, -1) });
   await tab.goto(`${files.url}examples/chat-${kind}/?${address}`);
-  await sees(tab.locator('#state'), 'connected');
+  await waitForText(tab.locator('#state'), 'connected');
   return tab;
 }
 
@@ -41,7 +41,7 @@ async function say(tab, text) {
   await tab.getByRole('button', { name: 'Send' }).click();
 }
 
-const hears = (tab, text) => sees(tab.locator('#messages li').last(), text);
+const hears = (tab, text) => waitForText(tab.locator('#messages li').last(), text);
 
 for (const [one, other] of [
   ['socketio', 'rollcall'],
@@ -51,31 +51,31 @@ for (const [one, other] of [
   test(`${one} and ${other} chat with each other`, async () => {
     const [ann, bob] = [`ann-${one}`, `bob-${other}`];
     const near = await open(one, ann, bob);
-    await sees(near.locator('#peer'), /is offline|is unknown/);
+    await waitForText(near.locator('#peer'), /is offline|is unknown/);
     const far = await open(other, bob, ann);
-    await sees(near.locator('#peer'), `${bob} is online`);
-    await sees(far.locator('#peer'), `${ann} is online`);
+    await waitForText(near.locator('#peer'), `${bob} is online`);
+    await waitForText(far.locator('#peer'), `${ann} is online`);
     await far.locator('#body').press('h');
-    await sees(near.locator('#typing'), `${bob} is typing …`);
+    await waitForText(near.locator('#typing'), `${bob} is typing …`);
     await say(far, 'hello');
     await hears(near, `${bob} hello`);
     await hears(far, `${bob} hello`);
-    await sees(near.locator('#typing'), '');
+    await waitForText(near.locator('#typing'), '');
     await say(near, 'hello yourself');
     await hears(far, `${ann} hello yourself`);
     await far.close();
-    await sees(near.locator('#peer'), `${bob} is offline`);
+    await waitForText(near.locator('#peer'), `${bob} is offline`);
     const again = await open(other, bob, ann);
     await hears(again, `${ann} hello yourself`);
     assert.equal(await again.locator('#messages li').count(), 2);
-    assert.deepEqual(context.complaints, []);
+    assert.deepEqual(context.pageErrors, []);
   });
 
 for (const kind of ['socketio', 'rollcall'])
   test(`${kind} says when a message is refused`, async () => {
     const tab = await open(kind, `carl-${kind}`, `dora-${kind}`);
     await say(tab, 'x'.repeat(5000));
-    await sees(tab.locator('#state'), /too large/);
+    await waitForText(tab.locator('#state'), /too large/);
     assert.equal(await tab.locator('#messages li').count(), 0);
-    assert.deepEqual(context.complaints, []);
+    assert.deepEqual(context.pageErrors, []);
   });

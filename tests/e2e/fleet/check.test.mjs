@@ -303,7 +303,7 @@ for (const [kind, { start, user: tag, connection, ...rest }] of Object.entries(K
       await redis.command('ZADD', 'presence:gateways', Date.now() + WINDOW_MS, 'gw-1');
       await redis.command('HSET', 'gateway:gw-1', 'instance', 'x', 'window_ms', WINDOW_MS);
       await redis.command('PEXPIRE', 'gateway:gw-1', WINDOW_MS);
-      const channel = await redis.listen('server:gw-1:deliver');
+      const channel = await redis.subscribe('server:gw-1:deliver');
       const { code, stdout } = await rollcall('check', '--state', redis.url, '--patience', '0.1');
       channel.close();
       assert.equal(code, 0, stdout);

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { connect, eventually, rest, sleep } from '../support/client.mjs';
 import { isReady, joinFleet, keepAlive, QUICK, startFleet } from '../support/fleet.mjs';
-import { startGate } from '../support/gate.mjs';
+import { startFaultProxy } from '../support/fault_proxy.mjs';
 import { freePorts, startRedis } from '../support/redis.mjs';
 import { rollcall } from '../support/server.mjs';
 
@@ -58,14 +58,14 @@ async function startHaproxy(t, servers) {
 
 test('HAProxy passes WebSockets, and sends no new clients to a gateway without Redis', async (t) => {
   const redis = await startRedis();
-  const gate = await startGate(redis.port);
-  const stateOf = (name) => (name === 'gw-002' ? `redis://127.0.0.1:${gate.port}` : redis.url);
+  const proxy = await startFaultProxy(redis.port);
+  const stateOf = (name) => (name === 'gw-002' ? `redis://127.0.0.1:${proxy.port}` : redis.url);
   const fleet = await startFleet({ redis, settings: QUICK, stateOf });
   const clients = [];
   t.after(async () => {
     for (const client of clients) client.terminate();
     await fleet.stop();
-    gate.close();
+    proxy.close();
     await redis.stop();
   });
   const [, two] = fleet.gateways;
@@ -83,13 +83,13 @@ test('HAProxy passes WebSockets, and sends no new clients to a gateway without R
   assert.deepEqual([...homes].sort(), [['gw-001', 4], ['gw-002', 4]], 'spread evenly');
   assert.equal((await rest(front, 'GET', '/v1/me', { user: 'guest-0' })).status, 200);
 
-  gate.cut();
+  proxy.cut();
   await eventually(async () => !(await isReady(two)), 'gw-002 is not ready');
   await sleep(3000); // HAProxy's two checks, and some
   for (let n = 8; n < 12; n += 1) assert.equal((await enter(n)).established.server_id, 'gw-001');
   for (const { socket } of clients) assert.equal(socket.readyState, 1, 'nobody lost a connection');
 
-  gate.open();
+  proxy.restore();
   await eventually(() => isReady(two), 'gw-002 is ready');
   await sleep(3000);
   const newcomers = await Promise.all([12, 13, 14, 15].map(enter));

@@ -6,24 +6,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { connect, eventually, sleep } from '../support/client.mjs';
 import { assertInvariants, BACKENDS, isReady, keepAlive, QUICK, QUICK_WINDOW_MS, startFleet } from '../support/fleet.mjs';
-import { befriend } from '../support/people.mjs';
+import { befriend } from '../support/contacts.mjs';
+import { seededRandom } from '../support/random.mjs';
 
 const SECONDS = Number(process.env.CHURN_SECONDS ?? 15);
 const SEED = Number(process.env.CHURN_SEED ?? Date.now() % 100000);
 const USERS = 40;
 const CLIENTS_MAX = 60;
 const CALLERS = 8; // the first so many, each a friend of the next, call each other
-
-/** A small generator of the same numbers for the same seed (mulberry32). */
-function randomFrom(seed) {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-}
 
 const nameOf = (n) => `churn-${n}`;
 
@@ -116,7 +106,7 @@ async function checkUntil(endMs, redis) {
 for (const [kind, { start, key }] of Object.entries(BACKENDS))
   describe(`churn on ${kind}`, () => {
     test(`the invariants hold throughout (seed ${SEED})`, { timeout: (SECONDS + 90) * 1000 }, async (t) => {
-      const random = randomFrom(SEED);
+      const random = seededRandom(SEED);
       const redis = await start();
       const fleet = await startFleet({ redis, settings: QUICK });
       const clients = new Set();

@@ -24,14 +24,14 @@ import {
   sendMessage,
   startFleet,
 } from '../support/fleet.mjs';
-import { startGate } from '../support/gate.mjs';
+import { startFaultProxy } from '../support/fault_proxy.mjs';
 import { freePorts, startRedis } from '../support/redis.mjs';
 import { ROLLCALL_BIN } from '../support/server.mjs';
 
 const NOTICED_MS = 10000; // the most that an outage may go unnoticed
 const OUTAGE_MS = QUICK_WINDOW_MS + 1000;
 
-/** What can be done to a Redis, and undone. Each gateway has a gate in front of it. */
+/** What can be done to a Redis, and undone. Each gateway has a proxy in front of it. */
 const FAULTS = {
   'killed, and back empty': {
     strike: ({ redis }) => redis.kill(),
@@ -42,16 +42,16 @@ const FAULTS = {
     mend: ({ redis }) => redis.resume(),
   },
   'too slow to be of use': {
-    strike: ({ gates }) => gates.forEach((gate) => gate.slow(4000)),
-    mend: ({ gates }) => gates.forEach((gate) => gate.open()),
+    strike: ({ proxies }) => proxies.forEach((proxy) => proxy.slow(4000)),
+    mend: ({ proxies }) => proxies.forEach((proxy) => proxy.restore()),
   },
   'cut off': {
-    strike: ({ gates }) => gates.forEach((gate) => gate.cut()),
-    mend: ({ gates }) => gates.forEach((gate) => gate.open()),
+    strike: ({ proxies }) => proxies.forEach((proxy) => proxy.cut()),
+    mend: ({ proxies }) => proxies.forEach((proxy) => proxy.restore()),
   },
   'cut off without a word': {
-    strike: ({ gates }) => gates.forEach((gate) => gate.stall()),
-    mend: ({ gates }) => gates.forEach((gate) => gate.open()),
+    strike: ({ proxies }) => proxies.forEach((proxy) => proxy.stall()),
+    mend: ({ proxies }) => proxies.forEach((proxy) => proxy.restore()),
   },
   'out of memory': {
     async strike({ redis }) {
@@ -76,13 +76,13 @@ const FAULTS = {
   },
 };
 
-/** Two gateways, each with its gate; alice on one, bob on both, all watching each other. */
+/** Two gateways, each with its proxy; alice on one, bob on both, all watching each other. */
 async function setUp(t, start = startRedis) {
   const redis = await start();
-  const gates = redis.port ? [await startGate(redis.port), await startGate(redis.port)] : [];
+  const proxies = redis.port ? [await startFaultProxy(redis.port), await startFaultProxy(redis.port)] : [];
   const names = ['gw-001', 'gw-002'];
-  const stateOf = gates.length
-    ? (name) => `redis://127.0.0.1:${gates[names.indexOf(name)].port}`
+  const stateOf = proxies.length
+    ? (name) => `redis://127.0.0.1:${proxies[names.indexOf(name)].port}`
     : undefined;
   const fleet = await startFleet({ redis, gateways: names, settings: QUICK, stateOf });
   const [one, two] = fleet.gateways;
@@ -90,7 +90,7 @@ async function setUp(t, start = startRedis) {
   t.after(async () => {
     for (const client of clients) client.terminate();
     await fleet.stop();
-    for (const gate of gates) gate.close();
+    for (const proxy of proxies) proxy.close();
     await redis.stop();
   });
   for (const user of ['alice', 'bob']) await setVisibility(one, user, 'everyone');
@@ -103,7 +103,7 @@ async function setUp(t, start = startRedis) {
   await sendMessage(alice, 'talk', 'before');
   for (const bob of bobs) await bob.next('message');
   const token = await one.token('newcomer');
-  return { redis, gates, fleet, servers: [one, two], alice, bobs, clients, token };
+  return { redis, proxies, fleet, servers: [one, two], alice, bobs, clients, token };
 }
 
 const bodies = ({ alice, bobs }) => [alice, ...bobs].map((client) => client.bodies());
@@ -245,7 +245,7 @@ describe('Redis that forgets', { concurrency: 2 }, () => {
       const bob = await enter('bob');
       await bob.ask({ type: 'open_chat', chat_id: 'talk' });
       await enter('alice');
-      await bob.change('alice', 'online');
+      await bob.nextChange('alice', 'online');
       const devices = () => redis.command('HGET', key('user_presence', 'alice'), 'device_count').catch(() => null);
       for (let round = 2; round < 6; round += 1) {
         await (redis.flush?.() ?? redis.command('FLUSHALL'));
@@ -289,12 +289,12 @@ describe('Redis that forgets', { concurrency: 2 }, () => {
 describe('Redis that some reach', { concurrency: 3 }, () => {
   test('a gateway cut off for less than a lease: nobody notices', async (t) => {
     const world = await setUp(t);
-    world.gates[1].cut();
+    world.proxies[1].cut();
     await sendMessage(world.alice, 'talk', 'to the one cut off');
     await sendMessage(world.bobs[1], 'talk', 'from the one cut off');
     await eventually(() => world.bobs[1].bodies().includes('to the one cut off'), 'it arrives by a link');
     await eventually(() => world.alice.bodies().includes('from the one cut off'), 'it arrives by broadcast');
-    world.gates[1].open();
+    world.proxies[1].restore();
     await assertRegisteredAgain(world, BACKENDS.standalone.key);
     await assertUndisturbed(world);
   });
@@ -302,7 +302,7 @@ describe('Redis that some reach', { concurrency: 3 }, () => {
   test('a gateway cut off for longer: it is not ready, the other is, and all comes back', async (t) => {
     const world = await setUp(t);
     const [one, two] = world.servers;
-    world.gates[1].cut();
+    world.proxies[1].cut();
     await eventually(async () => !(await isReady(two)), 'it is noticed', NOTICED_MS);
     await sleep(OUTAGE_MS);
     assert.ok(await isReady(one));
@@ -310,7 +310,7 @@ describe('Redis that some reach', { concurrency: 3 }, () => {
     await eventually(() => world.alice.bodies().includes('from the one cut off'), 'it arrives by broadcast');
     await sendMessage(world.alice, 'talk', 'to the one cut off');
     await eventually(() => world.bobs[1].bodies().includes('to the one cut off'), 'it arrives by a link');
-    world.gates[1].open();
+    world.proxies[1].restore();
     await assertRegisteredAgain(world, BACKENDS.standalone.key);
     await assertUndisturbed(world); // bob was on the other gateway all the time, alice too
   });
@@ -356,20 +356,20 @@ describe('a start without Redis', { concurrency: 3 }, () => {
 
   test('waits for the record of its dead predecessor to expire, then claims the id', async (t) => {
     const redis = await startRedis();
-    const gate = await startGate(redis.port);
+    const proxy = await startFaultProxy(redis.port);
     const fleet = await startFleet({ redis, gateways: [], settings: QUICK });
     t.after(async () => {
       await fleet.stop();
-      gate.close();
+      proxy.close();
       await redis.stop();
     });
-    gate.cut();
-    const state = `redis://127.0.0.1:${gate.port}`;
+    proxy.cut();
+    const state = `redis://127.0.0.1:${proxy.port}`;
     const heir = await fleet.start('gw-001', { ready: false, state });
     const record = { instance: 'dead', connections: 1, started_at: '2026-01-31T10:00:00.000Z', draining: 0 };
     await redis.command('HSET', 'gateway:gw-001', ...Object.entries(record).flat());
     await redis.command('PEXPIRE', 'gateway:gw-001', QUICK_WINDOW_MS);
-    gate.open();
+    proxy.restore();
     await eventually(() => isReady(heir), 'ready');
     assert.notEqual(await redis.command('HGET', 'gateway:gw-001', 'instance'), 'dead');
     const client = await connect(heir, 'late');

@@ -66,13 +66,13 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
         const observers = await observe(...users);
         const doomed = await fleet.start('gw-killed');
         await Promise.all(users.map((user) => joinFleet(doomed, user)));
-        for (const observer of observers) for (const user of users) await observer.change(user, 'online');
+        for (const observer of observers) for (const user of users) await observer.nextChange(user, 'online');
         await sleep(1500);
         const crashed = Date.now();
         await fleet.crash(doomed);
         for (const observer of observers)
           for (const user of users) {
-            const { last_seen: seen } = await observer.change(user, 'offline');
+            const { last_seen: seen } = await observer.nextChange(user, 'offline');
             const took = Date.now() - crashed;
             assert.ok(took < QUICK_WINDOW_MS + LATE_MS + 500, `${user} after ${took} ms`);
             const before = crashed - Date.parse(seen);
@@ -89,12 +89,12 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
         const [observer] = await observe(...users);
         const sleeper = await fleet.start('gw-sleeper');
         const clients = await Promise.all(users.map((user) => joinFleet(sleeper, user)));
-        for (const user of users) await observer.change(user, 'online');
+        for (const user of users) await observer.nextChange(user, 'online');
         process.kill(sleeper.pid, 'SIGSTOP');
         sleeper.paused = true;
-        for (const user of users) await observer.change(user, 'offline');
+        for (const user of users) await observer.nextChange(user, 'offline');
         const elsewhere = await joinFleet(two, 'moved');
-        await observer.change('moved', 'online');
+        await observer.nextChange('moved', 'online');
         process.kill(sleeper.pid, 'SIGCONT');
         sleeper.paused = false;
         await eventually(async () => isReady(sleeper), 'it is ready again');
@@ -124,7 +124,7 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
           },
         });
         const jumped = await joinFleet(jumper, 'jumped');
-        await observer.change('jumped', 'online');
+        await observer.nextChange('jumped', 'online');
         for (const seconds of [1800, -1800]) {
           await writeFile(clock, String(seconds));
           const { server_time: said } = await jumped.ask({ type: 'heartbeat' });
@@ -132,9 +132,9 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
           await sleep(QUICK_WINDOW_MS + LATE_MS);
         }
         const late = await joinFleet(jumper, 'late');
-        await observer.change('late', 'online');
+        await observer.nextChange('late', 'online');
         await late.close();
-        const { last_seen: seen } = await observer.change('late', 'offline');
+        const { last_seen: seen } = await observer.nextChange('late', 'offline');
         assert.ok(Math.abs(Date.parse(seen) - Date.now()) < 60000, `last seen ${seen}`);
         assertTold(observer, { jumped: ['online'], late: ['online', 'offline'] });
         assert.deepEqual(await members('user_servers', 'jumped'), ['gw-jumper']);
@@ -174,9 +174,9 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
         const leaver = await fleet.start('gw-leaver');
         const [observer] = await observe('left');
         await joinFleet(leaver, 'left');
-        await observer.change('left', 'online');
+        await observer.nextChange('left', 'online');
         assert.equal(await leaver.stop(), 0);
-        await observer.change('left', 'offline');
+        await observer.nextChange('left', 'offline');
         const kept = /^(last_seen|presence_history|user_presence|user|presence_visibility):/;
         const keys = (await redis.keys('*')).filter((name) => /gw-leaver|left/.test(name) && !/o-left/.test(name));
         assert.deepEqual(keys.filter((name) => !kept.test(name)), []);
@@ -239,7 +239,7 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
       const prefixes = ['user_connections', 'user_servers', 'user_presence', 'last_seen'];
       for (const prefix of prefixes) {
         const client = await joinFleet(one, 'corrupt');
-        await observer.change('corrupt', 'online');
+        await observer.nextChange('corrupt', 'online');
         const name = key(prefix, 'corrupt');
         await redis.command('DEL', name);
         await redis.command('RPUSH', name, 'not', 'ours');

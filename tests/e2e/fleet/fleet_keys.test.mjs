@@ -11,7 +11,7 @@ import { makeChat } from '../support/chats.mjs';
 import { closeAll, connect, eventually, metric, refusal, rest, setVisibility, sleep, SOON_MS } from '../support/client.mjs';
 import { BACKENDS, joinFleet, REALTIME, REALTIME_WINDOW_MS, startFleet } from '../support/fleet.mjs';
 import { makeCertificate } from '../support/certificate.mjs';
-import { befriend } from '../support/people.mjs';
+import { befriend } from '../support/contacts.mjs';
 import { freePorts, startRedis } from '../support/redis.mjs';
 import { rollcall } from '../support/server.mjs';
 
@@ -172,7 +172,7 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
       await befriend(one, 'graph_A', 'graph_B');
       const friend = await enter(two, 'graph_B');
       await enter(one, 'graph_A');
-      await friend.change('graph_A', 'online');
+      await friend.nextChange('graph_A', 'online');
       await assertKey(friendsKey('graph_A'), 'set', DAY_MS);
       assert.deepEqual(await members(friendsKey('graph_A')), ['graph_B']);
       await assertKey(key('presence_visibility', 'graph_A'), 'string', FRESH_MS);
@@ -248,14 +248,14 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
       await watcher.ask({ type: 'open_chat', chat_id: 'heard' });
       for (const channel of names) await eventually(async () => (await count(channel)) === 1, `${channel} is heard`);
 
-      const channels = await Promise.all(names.map((channel) => redis.listen(channel)));
+      const channels = await Promise.all(names.map((channel) => redis.subscribe(channel)));
       const talker = await enter(one, 'talk_A');
       await talker.ask({ type: 'open_chat', chat_id: 'heard' });
       talker.send({ type: 'typing_start', chat_id: 'heard' });
       talker.send({ type: 'send_message', chat_id: 'heard', client_message_id: '1', body: 'over the bus' });
       await watcher.next('message');
       for (const [at, text] of ['"online"', 'talk_A', 'talk_A', 'over the bus'].entries()) {
-        await eventually(() => channels[at].heard.some((message) => message.includes(text)), `${names[at]}: ${text}`);
+        await eventually(() => channels[at].messages.some((message) => message.includes(text)), `${names[at]}: ${text}`);
         channels[at].close();
       }
       await talker.close();

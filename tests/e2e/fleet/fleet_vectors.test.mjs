@@ -58,7 +58,7 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
       const observer = await observe('crash_A');
       const client = await enter(doomed, 'crash_A');
       const record = connection('crash_A', client.established.conn_id);
-      await observer.change('crash_A', 'online');
+      await observer.nextChange('crash_A', 'online');
       assert.ok(await exists(record));
       const crashed = Date.now();
       const at = (ms) => sleep(crashed + ms - Date.now());
@@ -69,7 +69,7 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
       assert.ok(!(await exists(record)), 'at 16 s it is not');
       assert.ok(!(await members('user_servers', 'crash_A')).includes('gw-doomed'));
       assert.deepEqual(await members('user_connections', 'crash_A'), []);
-      const offline = await observer.change('crash_A', 'offline', 1000);
+      const offline = await observer.nextChange('crash_A', 'offline', 1000);
       const seen = Date.parse(offline.last_seen);
       assert.ok(Math.abs(seen - crashed) < 2000, `last seen ${seen - crashed} ms from the crash`);
       assert.equal(observer.changes().length, 2, 'online and offline, once each');
@@ -95,13 +95,13 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
       const devices = [await enter(one, 'multi_A'), await enter(two, 'multi_A')];
       assert.deepEqual(await members('user_servers', 'multi_A'), ['gw-001', 'gw-002']);
       const channels = await Promise.all(
-        ['gw-001', 'gw-002'].map((gateway) => redis.listen(`server:${gateway}:deliver`)),
+        ['gw-001', 'gw-002'].map((gateway) => redis.subscribe(`server:${gateway}:deliver`)),
       );
       await deliver(one, deliverer, 'multi_A', { hello: 'multi_A-here' });
       for (const device of devices) assert.equal((await device.next('delivery')).data.hello, 'multi_A-here');
       for (const channel of channels) {
         await eventually(
-          () => channel.heard.some((message) => message.includes('multi_A-here')),
+          () => channel.messages.some((message) => message.includes('multi_A-here')),
           'both channels carry it',
         );
         channel.close();
@@ -130,7 +130,7 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
     test('First connection transitions to ONLINE', async () => {
       const observer = await observe('first_A', two);
       await enter(one, 'first_A');
-      assert.equal((await observer.change('first_A')).status, 'online');
+      assert.equal((await observer.nextChange('first_A')).status, 'online');
       assert.equal(await presence('first_A', 'status'), 'online');
       assert.equal(await presence('first_A', 'last_seen'), null);
     });
@@ -138,10 +138,10 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
     test('Last connection transitions to OFFLINE', async () => {
       const observer = await observe('last_A', two);
       const client = await enter(one, 'last_A');
-      await observer.change('last_A', 'online');
+      await observer.nextChange('last_A', 'online');
       const left = Date.now();
       await client.close();
-      const event = await observer.change('last_A', 'offline');
+      const event = await observer.nextChange('last_A', 'offline');
       assert.equal(await presence('last_A', 'status'), 'offline');
       const seen = await presence('last_A', 'last_seen');
       assert.equal(event.last_seen, seen);
@@ -152,7 +152,7 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
     test('Multi-device keeps user ONLINE', async () => {
       const observer = await observe('both_A', two);
       const devices = [await enter(one, 'both_A'), await enter(two, 'both_A')];
-      await observer.change('both_A', 'online');
+      await observer.nextChange('both_A', 'online');
       await devices[0].close();
       await eventually(async () => (await presence('both_A', 'device_count')) === '1', 'one device');
       assert.equal(await presence('both_A', 'status'), 'online');

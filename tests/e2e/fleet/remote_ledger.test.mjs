@@ -11,7 +11,7 @@ import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { AMPLE_RATES } from '../support/chats.mjs';
 import { closeAll, connect, eventually, rest, setVisibility, sleep } from '../support/client.mjs';
-import { flood } from '../support/flood.mjs';
+import { startSilentFlood } from '../support/silent_flood.mjs';
 import { sql } from '../support/ledger.mjs';
 import { makeLedger, PEER_SECRET } from '../support/ledger_server.mjs';
 import { rollcall, startServer } from '../support/server.mjs';
@@ -24,8 +24,8 @@ const IN_FLIGHT_MS_MAX = 3500;
 const ROUNDS = 4;
 const SENDERS = 4;
 const IN_FLIGHT = 10;
-/** More than twice as many as the ledger has places for strangers. */
-const FLOOD_WIDTH = 600;
+/** More than twice as many as the ledger has places for flood. */
+const FLOOD_COUNT = 600;
 
 const SETTINGS = {
   ...AMPLE_RATES,
@@ -118,7 +118,7 @@ test('the ledger dies: sends fail at once, presence goes on; it comes back: all 
   }
   assert.equal((await bob.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
   await bob.close();
-  assert.equal((await alice.change('bob', 'offline')).status, 'offline');
+  assert.equal((await alice.nextChange('bob', 'offline')).status, 'offline');
 
   await ledger.start();
   const second = await sendUntilAcked(alice, 'c', 'm-2');
@@ -219,9 +219,9 @@ test('connections that say nothing keep no gateway out', { timeout: 60000 }, asy
   const ledger = await makeLedger();
   const start = await makeGateways(ledger);
   await ledger.start();
-  const strangers = flood({ port: ledger.port, width: FLOOD_WIDTH });
-  after(() => strangers.stop());
-  await eventually(() => strangers.cut() > FLOOD_WIDTH / 2, 'there are too many');
+  const flood = startSilentFlood({ port: ledger.port, count: FLOOD_COUNT });
+  after(() => flood.stop());
+  await eventually(() => flood.closedCount() > FLOOD_COUNT / 2, 'there are too many');
   const gateways = [await start(), await start()];
   for (const gateway of gateways)
     await eventually(() => /event=peer_link_open/.test(gateway.log()), 'a link');
@@ -229,9 +229,9 @@ test('connections that say nothing keep no gateway out', { timeout: 60000 }, asy
   for (const [i, user] of ['alice', 'bob'].entries()) {
     const client = await connect(gateways[i], user);
     for (let n = 0; n < IN_FLIGHT; n += 1) {
-      const before = strangers.cut();
+      const before = flood.closedCount();
       assert.equal((await send(client, 'c', `${user}-${n}`)).type, 'message_ack');
-      await eventually(() => strangers.cut() > before, 'the flood goes on');
+      await eventually(() => flood.closedCount() > before, 'the flood goes on');
     }
   }
   assert.equal((await history(gateways[1], 'c')).length, 2 * IN_FLIGHT);

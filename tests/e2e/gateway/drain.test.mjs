@@ -104,7 +104,7 @@ test('a client that waits for its close is still served, and sees the others lea
   );
   for (const watcher of watchers) await watcher.subscribe('crowd');
   const [only] = await connectMany(server, 1);
-  for (const watcher of watchers) await watcher.change('crowd', 'online');
+  for (const watcher of watchers) await watcher.nextChange('crowd', 'online');
   process.kill(server.pid, 'SIGTERM');
   for (const watcher of watchers) await watcher.next('connection_closing');
   const open = () => watchers.filter(({ socket }) => socket.readyState === 1);

@@ -1,11 +1,10 @@
 /** HTTP/1.1 as peers must not write it, as slow and half-open peers do, and as everybody should. */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import { Agent, request as httpRequest } from 'node:http';
 import { after, afterEach, before, test } from 'node:test';
 import { closeAll, connect, devToken, rest } from '../support/client.mjs';
 import { destroyAll, rawConnect, rawWebSocket, request } from '../support/raw.mjs';
-import { startServer } from '../support/server.mjs';
+import { residentBytes, startServer } from '../support/server.mjs';
 
 const HEADER_TIMEOUT_MS = 1000;
 const HOST = 'Host: localhost';
@@ -207,22 +206,17 @@ test('a request behind one that waits for others is answered after it', async ()
   assert.match((await socket.response()).body, /pipeliner/);
 });
 
-async function residentBytes() {
-  const [, pages] = (await readFile(`/proc/${server.pid}/statm`, 'utf8')).split(' ');
-  return Number(pages) * 4096;
-}
-
 test('a peer that pipelines requests and reads nothing costs bounded memory', async () => {
   const greedy = rawConnect(server);
   await greedy.connected;
   greedy.socket.pause();
-  const startBytes = await residentBytes();
+  const startBytes = await residentBytes(server);
   for (let n = 0; n < 1000; n += 1) {
     greedy.send(request('GET', '/metrics'));
     await new Promise(setImmediate); // one packet each
   }
   await bystander.settle();
-  const grownBytes = (await residentBytes()) - startBytes;
+  const grownBytes = (await residentBytes(server)) - startBytes;
   assert.ok(grownBytes < 16 << 20, `grew by ${grownBytes} bytes`);
 });
 

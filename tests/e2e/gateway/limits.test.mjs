@@ -1,6 +1,5 @@
 /** What one connection may do to a server, and what the server then does, signalled first. */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import { after, afterEach, before, test } from 'node:test';
 import {
   closeAll,
@@ -13,9 +12,9 @@ import {
   sleep,
   SOON_MS,
 } from '../support/client.mjs';
-import { flood } from '../support/flood.mjs';
+import { startSilentFlood } from '../support/silent_flood.mjs';
 import { destroyAll, frame, OPCODE, rawConnect, rawWebSocket } from '../support/raw.mjs';
-import { startServer } from '../support/server.mjs';
+import { residentBytes, startServer } from '../support/server.mjs';
 
 const LARGE = 'x'.repeat(60000);
 const ONE_WORKER = ['--workers', '1'];
@@ -175,13 +174,13 @@ test('a silent client is pinged, then closed with 4002 and offline', async () =>
   const mute = await connect(quick, 'mute', { ws: { autoPong: false } });
   assert.equal(mute.established.heartbeat_interval_seconds, 0.3);
   assert.equal(mute.established.expiry_window_seconds, 1.8);
-  await watcher.change('mute', 'online');
+  await watcher.nextChange('mute', 'online');
   const closing = await mute.next('connection_closing');
   assert.equal(mute.pings.length, 1);
   assert.equal(closing.reason, 'heartbeat_timeout');
   assert.equal(closing.reconnect_allowed, true);
   assert.equal((await mute.ended()).code, 4002);
-  const { last_seen: lastSeen } = await watcher.change('mute', 'offline');
+  const { last_seen: lastSeen } = await watcher.nextChange('mute', 'offline');
   assert.ok(Math.abs(Date.parse(lastSeen) - Date.now()) < 5000);
   await sleep(2000);
   await watcher.settle();
@@ -316,11 +315,6 @@ test('a slow reader gets the latest of a presence that changes often', async () 
   assert.ok(!reader.messages.some(({ type }) => type === 'connection_closing'));
 });
 
-async function residentBytes(pid) {
-  const [, pages] = (await readFile(`/proc/${pid}/statm`, 'utf8')).split(' ');
-  return Number(pages) * 4096;
-}
-
 test('when memory is short, connections are told and closed with 4004', async () => {
   const room = {
     'gateway.backpressure.outbound.max_buffer_messages': 10000,
@@ -331,12 +325,12 @@ test('when memory is short, connections are told and closed with 4004', async ()
   };
   const probe = await serve(room);
   await connect(probe, 'probe');
-  const limitBytes = (await residentBytes(probe.pid)) + (24 << 20);
+  const limitBytes = (await residentBytes(probe)) + (24 << 20);
   const small = await serve({ ...room, 'gateway.memory_limit_bytes': limitBytes });
   const hoarder = await connect(small, 'hoarder');
   hoarder.socket.pause();
   const token = await small.token('operator', { scope: 'deliver' });
-  for (let n = 0; n < 1500 && (await residentBytes(small.pid)) < limitBytes; n += 1)
+  for (let n = 0; n < 1500 && (await residentBytes(small)) < limitBytes; n += 1)
     await deliver(small, token, 'hoarder', { n, LARGE }).catch(() => {}); // refused, at last
   await eventually(() => /event=memory_pressure/.test(small.log()), 'memory pressure');
   hoarder.socket.resume();
@@ -391,17 +385,17 @@ test('silent connections give way when the limit is reached', async () => {
   const token = await small.token('guest');
   const guests = [];
   for (let n = 0; n < 3; n += 1) guests.push(await connect(small, 'guest', { token }));
-  const strangers = flood({ port: small.port, width: 200 });
+  const flood = startSilentFlood({ port: small.port, count: 200 });
   try {
-    await eventually(() => strangers.cut() > 200, 'strangers give way');
+    await eventually(() => flood.closedCount() > 200, 'strangers give way');
     for (let n = 0; n < 3; n += 1) guests.push(await connect(small, 'guest', { token }));
     for (const guest of guests) {
-      const before = strangers.cut();
+      const before = flood.closedCount();
       assert.equal((await guest.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
-      await eventually(() => strangers.cut() > before, 'the flood goes on');
+      await eventually(() => flood.closedCount() > before, 'the flood goes on');
     }
     assert.equal(await metric(small, 'gateway_connections_refused'), 0);
   } finally {
-    strangers.stop();
+    flood.stop();
   }
 });

@@ -1,6 +1,5 @@
 /** RFC 6455 to the letter, on `/v1/echo`, with frames made by hand. */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import { after, afterEach, before, test } from 'node:test';
 import { eventually, refusal, SOON_MS, within } from '../support/client.mjs';
 import {
@@ -13,7 +12,7 @@ import {
   rawWebSocket,
   request,
 } from '../support/raw.mjs';
-import { startServer } from '../support/server.mjs';
+import { residentBytes, startServer } from '../support/server.mjs';
 
 const FRAME_BYTES_MAX = 65536;
 const { continuation, text, binary, close, ping, pong } = OPCODE;
@@ -270,16 +269,11 @@ test('a ping is answered with its bytes, an unsolicited pong with nothing', asyn
   await echoes(socket, pong, '');
 });
 
-async function residentBytes(pid) {
-  const [, pages] = (await readFile(`/proc/${pid}/statm`, 'utf8')).split(' ');
-  return Number(pages) * 4096;
-}
-
 test('a flood of pings costs bounded memory, and the last is answered', async () => {
   const socket = await rawWebSocket(server);
   const bystander = await rawWebSocket(server);
   socket.socket.pause();
-  const beforeBytes = await residentBytes(server.pid);
+  const beforeBytes = await residentBytes(server);
   const chunk = Buffer.concat(
     Array.from({ length: 2000 }, (_, n) => frame(ping, String(n).padEnd(125))),
   );
@@ -293,7 +287,7 @@ test('a flood of pings costs bounded memory, and the last is answered', async ()
   }
   bystander.send(frame(text, 'still here?'));
   await echoes(bystander, text, 'still here?');
-  const grownBytes = (await residentBytes(server.pid)) - beforeBytes;
+  const grownBytes = (await residentBytes(server)) - beforeBytes;
   assert.ok(grownBytes < 32 << 20, `grew by ${grownBytes} bytes`);
 
   socket.socket.resume();

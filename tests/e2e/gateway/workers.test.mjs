@@ -69,13 +69,13 @@ test('users on different workers see each other come and go', async () => {
   const moverToken = await server.token('mover');
   for (let round = 0; round < 5; round += 1) {
     const mover = await connect(server, 'mover', { token: moverToken });
-    for (const watcher of watchers) await watcher.change('mover', 'online');
+    for (const watcher of watchers) await watcher.nextChange('mover', 'online');
     mover.send({ type: 'heartbeat', active: false });
-    for (const watcher of watchers) await watcher.change('mover', 'away');
+    for (const watcher of watchers) await watcher.nextChange('mover', 'away');
     await mover.close();
     const versions = [];
     for (const watcher of watchers)
-      versions.push((await watcher.change('mover', 'offline')).version);
+      versions.push((await watcher.nextChange('mover', 'offline')).version);
     assert.equal(new Set(versions).size, 1);
   }
   for (const watcher of watchers) {
@@ -90,7 +90,7 @@ test('devices on different workers are one user', async () => {
   await watcher.subscribe('spread');
   const token = await server.token('spread');
   const devices = [await connect(server, 'spread', { token })];
-  await watcher.change('spread', 'online');
+  await watcher.nextChange('spread', 'online');
   devices.push(...(await connectToEach(server, 'spread', WORKERS, { token })));
   for (const device of devices.slice(0, -1)) {
     device.send({ type: 'heartbeat', active: false });
@@ -99,9 +99,9 @@ test('devices on different workers are one user', async () => {
   await watcher.settle();
   assert.deepEqual(watcher.messages, []);
   devices.at(-1).send({ type: 'heartbeat', active: false });
-  await watcher.change('spread', 'away');
+  await watcher.nextChange('spread', 'away');
   for (const device of devices) device.terminate();
-  await watcher.change('spread', 'offline');
+  await watcher.nextChange('spread', 'offline');
 });
 
 test('a delivery reaches the devices on all workers, in order', async () => {
@@ -131,9 +131,9 @@ test('a change of settings takes effect on every worker', async () => {
   const seekers = await connectToEach(server, 'seek', WORKERS, { token });
   for (const seeker of seekers) await seeker.subscribe('hider');
   await setVisibility(server, 'hider', 'nobody');
-  for (const seeker of seekers) await seeker.change('hider', 'unknown');
+  for (const seeker of seekers) await seeker.nextChange('hider', 'unknown');
   await setVisibility(server, 'hider', 'everyone');
-  for (const seeker of seekers) await seeker.change('hider', 'online');
+  for (const seeker of seekers) await seeker.nextChange('hider', 'online');
 });
 
 test('metrics are those of all workers together', async () => {

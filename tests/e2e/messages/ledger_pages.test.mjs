@@ -5,14 +5,14 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { closeAll, connect, eventually, metric, rest } from '../support/client.mjs';
-import { flood } from '../support/flood.mjs';
+import { startSilentFlood } from '../support/silent_flood.mjs';
 import { limitFileSize } from '../support/ledger.mjs';
 import { makeLedger, PEER_SECRET } from '../support/ledger_server.mjs';
 import { rawConnect, request } from '../support/raw.mjs';
 import { ROLLCALL_BIN, rollcall, startServer } from '../support/server.mjs';
 
 /** More than it has places for. */
-const FLOOD_WIDTH = 100;
+const FLOOD_COUNT = 100;
 
 async function startLedger(environment = {}) {
   const ledger = await makeLedger({}, environment);
@@ -98,8 +98,8 @@ test('wrong secrets and displaced pending peers are counted', async () => {
   await startGateway(ledger, { 'peer.secret': 'a guess' });
   await eventually(() => metric(ledger.pages, 'ledger_links_refused'), 'a refusal');
   assert.equal(await metric(ledger.pages, 'ledger_strangers_displaced'), 0);
-  const strangers = flood({ port: ledger.port, width: 600 });
-  after(() => strangers.stop());
+  const flood = startSilentFlood({ port: ledger.port, count: 600 });
+  after(() => flood.stop());
   await eventually(() => metric(ledger.pages, 'ledger_strangers_displaced'), 'one gives way');
   assert.ok((await metric(ledger.pages, 'ledger_strangers')) <= 256);
   assert.equal(await metric(ledger.pages, 'ledger_links'), 0);
@@ -151,9 +151,9 @@ test('it is not ready while it drains', async () => {
 
 test('silent connections do not block others', async () => {
   const ledger = await startLedger();
-  const strangers = flood({ port: ledger.pages.port, width: FLOOD_WIDTH });
-  after(() => strangers.stop());
-  await eventually(() => strangers.cut() > FLOOD_WIDTH, 'strangers give way');
+  const flood = startSilentFlood({ port: ledger.pages.port, count: FLOOD_COUNT });
+  after(() => flood.stop());
+  await eventually(() => flood.closedCount() > FLOOD_COUNT, 'strangers give way');
   for (let i = 0; i < 5; i += 1) assert.equal(await readiness(ledger), 200);
   assert.equal(await ledger.stop('SIGTERM'), 0);
 });

@@ -1,7 +1,7 @@
 /** What was sent, read later: pages over WebSocket and REST, both ways, and how far everybody has read. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { AMPLE_RATES, BODY_BYTES_MAX, fill, history, newChat } from '../support/chats.mjs';
+import { AMPLE_RATES, BODY_BYTES_MAX, fillChat, history, newChat } from '../support/chats.mjs';
 import { closeAll, connect, eventually, rest, sleep } from '../support/client.mjs';
 import { startServer } from '../support/server.mjs';
 
@@ -21,13 +21,13 @@ test('sync is paged without gaps while new messages arrive', async () => {
   const chatId = await newChat(server, 'alice', 'bob');
   const alice = await connect(server, 'alice');
   const bob = await connect(server, 'bob');
-  await fill(alice, chatId, 250);
+  await fillChat(alice, chatId, 250);
   const first = await bob.ask({ type: 'sync_request', chat_id: chatId, after_sequence: 0 });
   assert.equal(first.messages.length, PAGE_DEFAULT);
   assert.equal(first.has_more, true);
   assert.equal(first.latest_sequence, 250);
 
-  const arriving = fill(alice, chatId, 300);
+  const arriving = fillChat(alice, chatId, 300);
   const seen = first.messages.map(({ sequence }) => sequence);
   for (let page = first; page.has_more; ) {
     page = await bob.ask({
@@ -58,7 +58,7 @@ test('sync is paged without gaps while new messages arrive', async () => {
 test('pages are bounded in bytes, and go on where they end', async () => {
   const chatId = await newChat(server, 'alice', 'bob');
   const alice = await connect(server, 'alice');
-  await fill(alice, chatId, 100, () => 'b'.repeat(BODY_BYTES_MAX));
+  await fillChat(alice, chatId, 100, () => 'b'.repeat(BODY_BYTES_MAX));
   let after = 0;
   let pages = 0;
   for (let page = { has_more: true }; page.has_more; pages += 1) {
@@ -75,7 +75,7 @@ test('pages are bounded in bytes, and go on where they end', async () => {
 
 test('history over REST goes both ways', async () => {
   const chatId = await newChat(server, 'alice', 'bob');
-  await fill(await connect(server, 'alice'), chatId, 10);
+  await fillChat(await connect(server, 'alice'), chatId, 10);
   const sequences = async (query) => {
     const { body } = await history(server, 'bob', chatId, query);
     return [body.messages.map(({ sequence }) => sequence), body.has_more, body.latest_sequence];
@@ -91,7 +91,7 @@ test('history over REST goes both ways', async () => {
 
 test('ack moves the cursor, never back and never past the end; unread follows', async () => {
   const chatId = await newChat(server, 'alice', 'bob');
-  await fill(await connect(server, 'alice'), chatId, 10);
+  await fillChat(await connect(server, 'alice'), chatId, 10);
   const unread = async () => {
     const { body } = await rest(server, 'GET', `/v1/chats/${chatId}`, { user: 'bob' });
     return body.unread;
@@ -107,7 +107,7 @@ test('ack moves the cursor, never back and never past the end; unread follows', 
   assert.equal(await unread(), 4, 'the device that is furthest counts');
   tablet.send({ type: 'ack', chat_id: chatId, sequence: 1000 });
   await eventually(async () => (await unread()) === 0, 'unread of 0');
-  await fill(await connect(server, 'alice'), chatId, 1);
+  await fillChat(await connect(server, 'alice'), chatId, 1);
   assert.equal(await unread(), 1, 'what comes after an ack past the end is unread');
   assert.deepEqual(
     (await phone.settle()).filter(({ type }) => type === 'error'),
@@ -120,7 +120,7 @@ test('who was offline has it all by syncing', async () => {
   const chatId = await newChat(server, 'alice', 'bob');
   const before = await connect(server, 'bob');
   await before.close();
-  await fill(await connect(server, 'alice'), chatId, 30);
+  await fillChat(await connect(server, 'alice'), chatId, 30);
   const bob = await connect(server, 'bob');
   const page = await bob.ask({ type: 'sync_request', chat_id: chatId, after_sequence: 0 });
   assert.equal(page.messages.length, 30);

@@ -13,7 +13,7 @@ import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { eventually, metric, rest } from '../support/client.mjs';
-import { ROLLCALL_BIN, startServer } from '../support/server.mjs';
+import { residentBytes, ROLLCALL_BIN, startServer } from '../support/server.mjs';
 
 const run = promisify(execFile);
 
@@ -40,14 +40,9 @@ const AMPLE = {
   'gateway.workers': 2,
 };
 
-const fileNumber = async (path, pattern) => Number(pattern.exec(await readFile(path, 'utf8'))[1]);
-
 /** Under a sanitizer memory tells of the sanitizer. */
 const isSanitized = async ({ pid }) =>
   /lib[at]san/.test(await readFile(`/proc/${pid}/maps`, 'utf8'));
-
-const residentBytes = async ({ pid }) =>
-  1024 * (await fileNumber(`/proc/${pid}/status`, /VmRSS:\s+(\d+) kB/));
 
 /** A chat of everybody, and a file with their tokens. */
 async function assemble(server, directory) {

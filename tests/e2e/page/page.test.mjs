@@ -14,8 +14,8 @@ import {
   overflow,
   personRow,
   screenshot,
-  sees,
-  seesStatus,
+  waitForText,
+  waitForStatus,
 } from '../support/page.mjs';
 import { startServer } from '../support/server.mjs';
 
@@ -50,7 +50,7 @@ async function openTab(address = '') {
 async function joinByClick(tab, name) {
   await tab.getByLabel('Your name').fill(name);
   await button(tab, 'Join').click();
-  await sees(tab.locator('#connection-text'), 'connected');
+  await waitForText(tab.locator('#connection-text'), 'connected');
 }
 
 test('two tabs watch each other come online, go away, come back, leave and return', async () => {
@@ -58,33 +58,33 @@ test('two tabs watch each other come online, go away, come back, leave and retur
   await screenshot(alice, 'join');
   await joinByClick(alice, 'alice');
   await screenshot(alice, 'alone');
-  await sees(alice.locator('#second-name'), 'bob');
+  await waitForText(alice.locator('#second-name'), 'bob');
 
   const opened = context.waitForEvent('page');
   await alice.getByRole('link', { name: 'Open a second tab as bob' }).click();
   const bob = await opened;
-  await seesStatus(personRow(bob, 'alice'), 'online');
-  await seesStatus(personRow(alice, 'bob'), 'online');
+  await waitForStatus(personRow(bob, 'alice'), 'online');
+  await waitForStatus(personRow(alice, 'bob'), 'online');
 
   await button(bob, 'Appear away').click();
-  await seesStatus(personRow(alice, 'bob'), 'away');
-  await sees(bob.locator('#you-status'), 'you are away');
+  await waitForStatus(personRow(alice, 'bob'), 'away');
+  await waitForText(bob.locator('#you-status'), 'you are away');
   await screenshot(alice, 'away');
   await button(bob, 'Appear away').click();
-  await seesStatus(personRow(alice, 'bob'), 'online');
+  await waitForStatus(personRow(alice, 'bob'), 'online');
 
   await button(bob, 'Leave').click();
-  await seesStatus(personRow(alice, 'bob'), /^offline · last seen (just now|\d+ sec\. ago)$/);
+  await waitForStatus(personRow(alice, 'bob'), /^offline · last seen (just now|\d+ sec\. ago)$/);
 
   await joinByClick(bob, 'bob');
-  await seesStatus(personRow(alice, 'bob'), 'online');
-  await seesStatus(personRow(bob, 'alice'), 'online');
+  await waitForStatus(personRow(alice, 'bob'), 'online');
+  await waitForStatus(personRow(bob, 'alice'), 'online');
 
   await alice.close();
-  await seesStatus(personRow(bob, 'alice'), /^offline/);
+  await waitForStatus(personRow(bob, 'alice'), /^offline/);
   const told = await bob.locator('#journal li span').allTextContents();
   assert.deepEqual(told, ['alice left', 'alice is here']);
-  assert.deepEqual(context.complaints, []);
+  assert.deepEqual(context.pageErrors, []);
 });
 
 test('tabs that were opened by hand find each other without anybody typing a name', async () => {
@@ -92,18 +92,18 @@ test('tabs that were opened by hand find each other without anybody typing a nam
   await joinByClick(carol, 'carol');
   const dave = await openTab();
   await dave.locator('#suggestions').getByRole('button', { name: 'dave' }).click();
-  await seesStatus(personRow(dave, 'carol'), 'online');
-  await seesStatus(personRow(carol, 'dave'), 'online');
-  assert.deepEqual(context.complaints, []);
+  await waitForStatus(personRow(dave, 'carol'), 'online');
+  await waitForStatus(personRow(carol, 'dave'), 'online');
+  assert.deepEqual(context.pageErrors, []);
 });
 
 test('a reload joins again under the same name', async () => {
   const tab = await openTab();
   await joinByClick(tab, 'grace');
   await tab.reload();
-  await sees(tab.locator('#connection-text'), 'connected');
-  await sees(tab.locator('#you-name'), 'grace');
-  assert.deepEqual(context.complaints, []);
+  await waitForText(tab.locator('#connection-text'), 'connected');
+  await waitForText(tab.locator('#you-name'), 'grace');
+  assert.deepEqual(context.pageErrors, []);
 });
 
 test('when the server goes the page says when it tries again, and is back when the server is', async () => {
@@ -112,14 +112,14 @@ test('when the server goes the page says when it tries again, and is back when t
   try {
     const tab = await openAs(context, second, 'heidi');
     await second.stop('SIGKILL');
-    await sees(tab.locator('#connection-text'), /^reconnecting in \d+ s$/);
+    await waitForText(tab.locator('#connection-text'), /^reconnecting in \d+ s$/);
     await screenshot(tab, 'reconnecting');
     await tab.setViewportSize(PHONE);
     for (const part of ['.brand', '#connection'])
       assert.ok((await tab.locator(part).boundingBox()).height < 40, `${part} breaks`);
     second = await startServer({ port });
     await button(tab, 'now').click({ timeout: LIVE_MS });
-    await sees(tab.locator('#connection-text'), 'connected');
+    await waitForText(tab.locator('#connection-text'), 'connected');
   } finally {
     await second.stop();
   }
@@ -146,5 +146,5 @@ test('nothing is cut off at the width of a phone, and everything is reached by k
   }
   for (const control of ['away', 'leave', 'second-tab', 'Add ivan', 'Forget ivan', 'ask-name'])
     assert.ok(reached.includes(control), `${control} is not among ${reached}`);
-  assert.deepEqual(context.complaints, []);
+  assert.deepEqual(context.pageErrors, []);
 });

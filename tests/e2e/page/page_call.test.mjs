@@ -13,9 +13,9 @@ import {
   friendRow,
   overflow,
   screenshot,
-  sees,
+  waitForText,
 } from '../support/page.mjs';
-import { befriend } from '../support/people.mjs';
+import { befriend } from '../support/contacts.mjs';
 import { startProxy } from '../support/proxy.mjs';
 
 /** Finding a way through the network takes its time on a busy machine. */
@@ -41,8 +41,8 @@ test('ring, accept, talk, hang up: a third person sees it begin and end', async 
   await befriend(browsers.server, 'alice', 'carol');
   const [alice, bob, carol] = await Promise.all(['alice', 'bob', 'carol'].map((name) => open(name)));
   await call(alice, 'bob').click();
-  await sees(alice.locator('#call-text'), 'ringing …');
-  await sees(bob.locator('#call-text'), 'is calling you');
+  await waitForText(alice.locator('#call-text'), 'ringing …');
+  await waitForText(bob.locator('#call-text'), 'is calling you');
   assert.match(await bob.title(), /^alice is calling/);
   await screenshot(bob, 'incoming');
   await bob.setViewportSize(PHONE);
@@ -50,7 +50,7 @@ test('ring, accept, talk, hang up: a third person sees it begin and end', async 
 
   await button(bob, 'Accept').click();
   await Promise.all([connected(alice), connected(bob)]);
-  await sees(alice.locator('#call-text'), /^0:0[1-9]$/);
+  await waitForText(alice.locator('#call-text'), /^0:0[1-9]$/);
   const hears = () => {
     const sound = document.getElementById('call-sound').srcObject;
     return sound?.getAudioTracks().some(({ readyState }) => readyState === 'live') === true;
@@ -65,10 +65,10 @@ test('ring, accept, talk, hang up: a third person sees it begin and end', async 
   assert.equal(await button(bob, 'Mute').getAttribute('aria-pressed'), 'true');
 
   await call(carol, 'alice').click();
-  await sees(carol.locator('#call-text'), 'In another call');
+  await waitForText(carol.locator('#call-text'), 'In another call');
 
   await button(alice, 'Hang up').click();
-  await sees(bob.locator('#call-text'), /^Call ended · \d:\d\d$/);
+  await waitForText(bob.locator('#call-text'), /^Call ended · \d:\d\d$/);
   await disappears(badge(carol, 'alice'));
   await disappears(carol.locator('#call'));
 });
@@ -78,16 +78,16 @@ test('a call can be declined and cancelled, and a missed one is noted', async ()
   const [dave, erin] = await Promise.all([open('dave'), open('erin')]);
   await call(dave, 'erin').click();
   await button(erin, 'Decline').click();
-  await sees(dave.locator('#call-text'), 'Declined');
+  await waitForText(dave.locator('#call-text'), 'Declined');
   await call(dave, 'erin').click();
   await appears(button(erin, 'Decline'));
   await button(dave, 'Cancel').click();
-  await sees(erin.locator('#call-text'), 'Call cancelled');
-  await sees(erin.locator('#journal li span').first(), 'dave called you, unanswered');
+  await waitForText(erin.locator('#call-text'), 'Call cancelled');
+  await waitForText(erin.locator('#journal li span').first(), 'dave called you, unanswered');
   await button(erin, 'Leave').click();
-  await sees(friendRow(dave, 'erin').locator('.person-status'), /^offline/);
+  await waitForText(friendRow(dave, 'erin').locator('.person-status'), /^offline/);
   await call(dave, 'erin').click();
-  await sees(dave.locator('#call-text'), 'Cannot be reached now');
+  await waitForText(dave.locator('#call-text'), 'Cannot be reached now');
 });
 
 test('without a microphone the call comes about all the same', async () => {
@@ -101,9 +101,9 @@ test('without a microphone the call comes about all the same', async () => {
   await call(frank, 'grace').click();
   await button(grace, 'Accept').click();
   await Promise.all([connected(frank), connected(grace)]);
-  await sees(frank.locator('#call-text'), /no microphone/);
+  await waitForText(frank.locator('#call-text'), /no microphone/);
   await grace.close();
-  await sees(frank.locator('#call-text'), /^Call ended/);
+  await waitForText(frank.locator('#call-text'), /^Call ended/);
 });
 
 test('a call outlives a short loss of the connection, and both can still hang up', async () => {
@@ -115,12 +115,12 @@ test('a call outlives a short loss of the connection, and both can still hang up
     await button(ivan, 'Accept').click();
     await Promise.all([connected(heidi), connected(ivan)]);
     proxy.cut();
-    await sees(heidi.locator('#connection-text'), /reconnecting|lost/);
-    await sees(heidi.locator('#connection-text'), 'connected');
+    await waitForText(heidi.locator('#connection-text'), /reconnecting|lost/);
+    await waitForText(heidi.locator('#connection-text'), 'connected');
     await heidi.waitForTimeout(CONFIRM_WAIT_MS + 500);
     await Promise.all([connected(heidi), connected(ivan)]);
     await button(heidi, 'Hang up').click();
-    await sees(ivan.locator('#call-text'), /^Call ended/);
+    await waitForText(ivan.locator('#call-text'), /^Call ended/);
   } finally {
     proxy.close();
   }

@@ -14,15 +14,15 @@ import {
   friendRow,
   overflow,
   screenshot,
-  sees,
-  seesStatus,
+  waitForText,
+  waitForStatus,
 } from '../support/page.mjs';
-import { befriend } from '../support/people.mjs';
+import { befriend } from '../support/contacts.mjs';
 import { startServer } from '../support/server.mjs';
 
 /** Enough to fill a history in one go. */
 const browsers = useBrowsers({ settings: { 'gateway.backpressure.inbound.rate_limit_burst': 100 } });
-const { friends } = browsers;
+const { openFriends } = browsers;
 
 const openChat = (tab, name) => friendRow(tab, name).locator('.opener').click();
 
@@ -39,20 +39,20 @@ const bodies = async (tab) =>
   (await tab.locator('.bubble').allTextContents()).map((text) => text.replace(/^[^:]*: /, ''));
 
 test('two people write to each other, and see each other typing', async () => {
-  const [alice, bob] = await friends('alice', 'bob');
+  const [alice, bob] = await openFriends('alice', 'bob');
   await openChat(alice, 'bob');
   await write(alice, 'good morning');
-  await sees(message(alice, 'good morning').locator('.message-note'), /^\d\d:\d\d · sent$/);
-  await sees(unread(bob, 'alice'), '1');
+  await waitForText(message(alice, 'good morning').locator('.message-note'), /^\d\d:\d\d · sent$/);
+  await waitForText(unread(bob, 'alice'), '1');
 
   await openChat(bob, 'alice');
   await appears(message(bob, 'good morning'));
   await disappears(unread(bob, 'alice'));
   await bob.getByLabel('Message', { exact: true }).pressSequentially('hel');
-  await sees(alice.locator('#typing'), 'bob is typing');
+  await waitForText(alice.locator('#typing'), 'bob is typing');
   await screenshot(alice, 'typing');
   await write(bob, 'hello alice, how are you on this fine day?');
-  await sees(alice.locator('#typing'), '');
+  await waitForText(alice.locator('#typing'), '');
   await appears(message(alice, 'hello alice'));
   await write(alice, 'very well');
   await appears(message(bob, 'very well'));
@@ -60,13 +60,13 @@ test('two people write to each other, and see each other typing', async () => {
   await screenshot(bob, 'chat');
 
   await bob.getByLabel('Message', { exact: true }).pressSequentially('never sent');
-  await sees(alice.locator('#typing'), 'bob is typing');
+  await waitForText(alice.locator('#typing'), 'bob is typing');
   await bob.getByLabel('Message', { exact: true }).fill('');
-  await sees(alice.locator('#typing'), '');
+  await waitForText(alice.locator('#typing'), '');
 });
 
 test('whoever writes before the chat is made is not too early', async () => {
-  const [kim] = await friends('kim', 'liam');
+  const [kim] = await openFriends('kim', 'liam');
   await kim.route('**/v1/chats', async (route) => {
     if (route.request().method() === 'POST')
       await new Promise((resolve) => setTimeout(resolve, 500));
@@ -74,12 +74,12 @@ test('whoever writes before the chat is made is not too early', async () => {
   });
   await openChat(kim, 'liam');
   await write(kim, 'at once');
-  await sees(message(kim, 'at once').locator('.message-note'), 'sending …');
-  await sees(message(kim, 'at once').locator('.message-note'), /^\d\d:\d\d · sent$/);
+  await waitForText(message(kim, 'at once').locator('.message-note'), 'sending …');
+  await waitForText(message(kim, 'at once').locator('.message-note'), /^\d\d:\d\d · sent$/);
 });
 
 test('a reload keeps the conversation open and complete, and what was read stays read', async () => {
-  const [carol, dave] = await friends('carol', 'dave');
+  const [carol, dave] = await openFriends('carol', 'dave');
   await openChat(carol, 'dave');
   for (const text of ['one', 'two', 'three']) await write(carol, text);
   await openChat(dave, 'carol');
@@ -91,13 +91,13 @@ test('a reload keeps the conversation open and complete, and what was read stays
     assert.deepEqual(await bodies(tab), ['one', 'two', 'three', 'four']);
   }
   await button(dave, 'Close the chat').click();
-  await seesStatus(friendRow(dave, 'carol'), 'online');
+  await waitForStatus(friendRow(dave, 'carol'), 'online');
   assert.ok(await unread(dave, 'carol').isHidden());
   await write(carol, 'five');
   await write(carol, 'six');
-  await sees(unread(dave, 'carol'), '2');
+  await waitForText(unread(dave, 'carol'), '2');
   await dave.reload();
-  await sees(unread(dave, 'carol'), '2');
+  await waitForText(unread(dave, 'carol'), '2');
   await openChat(dave, 'carol');
   await disappears(unread(dave, 'carol'));
   await dave.reload();
@@ -106,10 +106,10 @@ test('a reload keeps the conversation open and complete, and what was read stays
 });
 
 test('earlier messages are fetched on demand', async () => {
-  const [erin, frank] = await friends('erin', 'frank');
+  const [erin, frank] = await openFriends('erin', 'frank');
   await openChat(erin, 'frank');
   await write(erin, 'number 1');
-  await sees(message(erin, 'number 1').locator('.message-note'), /sent$/);
+  await waitForText(message(erin, 'number 1').locator('.message-note'), /sent$/);
   for (let number = 2; number <= 52; number += 1) {
     const body = { client_message_id: `m${number}`, body: `number ${number}` };
     const sent = await postMessage(browsers.server, 'erin', 'dm:erin:frank', body);
@@ -150,33 +150,33 @@ test('what is tried again is the same message: a server that has it keeps one', 
   await openChat(quinn, 'rosa');
   await openChat(rosa, 'quinn');
   await write(quinn, 'once');
-  await sees(message(quinn, 'once').locator('.message-note'), /^not sent/);
+  await waitForText(message(quinn, 'once').locator('.message-note'), /^not sent/);
   await button(quinn, 'Try again').click();
-  await sees(message(quinn, 'once').locator('.message-note'), /sent$/);
+  await waitForText(message(quinn, 'once').locator('.message-note'), /sent$/);
   await write(quinn, 'and for all');
   await appears(message(rosa, 'and for all'));
   assert.deepEqual(await bodies(rosa), ['once', 'and for all']);
 });
 
 test('a message written without a connection is sent when there is one again', async () => {
-  browsers.forgive(); // while the server is away
+  browsers.allowPageErrors(); // the server is stopped meanwhile
   const dataDir = await mkdtemp(join(tmpdir(), 'rollcall-page-'));
   let second = await startServer({ dataDir });
   try {
-    const [grace, heidi] = await friends('grace', 'heidi', { at: second });
+    const [grace, heidi] = await openFriends('grace', 'heidi', { at: second });
     await openChat(grace, 'heidi');
     await openChat(heidi, 'grace');
     await write(grace, 'before');
     await appears(message(heidi, 'before'));
     await second.stop('SIGKILL');
-    await sees(grace.locator('#connection-text'), /^reconnecting/);
+    await waitForText(grace.locator('#connection-text'), /^reconnecting/);
     await write(grace, 'meanwhile');
-    await sees(message(grace, 'meanwhile').locator('.message-note'), 'sending …');
+    await waitForText(message(grace, 'meanwhile').locator('.message-note'), 'sending …');
     await screenshot(grace, 'sending');
     second = await startServer({ dataDir, port: second.port });
     await Promise.all([grace, heidi].map((tab) => button(tab, 'now').click().catch(() => {})));
     await appears(message(heidi, 'meanwhile'));
-    await sees(message(grace, 'meanwhile').locator('.message-note'), /sent$/);
+    await waitForText(message(grace, 'meanwhile').locator('.message-note'), /sent$/);
     assert.deepEqual(await bodies(heidi), ['before', 'meanwhile']);
   } finally {
     await second.stop();
@@ -185,7 +185,7 @@ test('a message written without a connection is sent when there is one again', a
 });
 
 test('on a phone the chat takes the whole page, and the way back leads to the list', async () => {
-  const [ivan] = await friends('ivan', 'judy');
+  const [ivan] = await openFriends('ivan', 'judy');
   await ivan.setViewportSize(PHONE);
   await openChat(ivan, 'judy');
   await write(ivan, `a-word-that-is-far-too-long-to-fit-${'o'.repeat(120)}`);

@@ -9,12 +9,12 @@ import {
   friendRow,
   personRow,
   screenshot,
-  sees,
-  seesStatus,
+  waitForText,
+  waitForStatus,
 } from '../support/page.mjs';
 
 const browsers = useBrowsers();
-const { open, friends } = browsers;
+const { open, openFriends } = browsers;
 
 async function choose(tab, id, value) {
   const saved = tab.waitForResponse((response) => response.request().method() === 'PATCH');
@@ -30,17 +30,17 @@ test('one asks, the other accepts, and both see each other come and go', async (
   await appears(button(bob, 'Decline alice'));
   await screenshot(bob, 'request');
   await button(bob, 'Accept alice').click();
-  await seesStatus(friendRow(alice, 'bob'), 'online');
-  await seesStatus(friendRow(bob, 'alice'), 'online');
-  await sees(alice.locator('#friends-count'), '1 of 1 here');
+  await waitForStatus(friendRow(alice, 'bob'), 'online');
+  await waitForStatus(friendRow(bob, 'alice'), 'online');
+  await waitForText(alice.locator('#friends-count'), '1 of 1 here');
   assert.ok(await alice.locator('#others').isHidden(), 'a contact is no suggestion any more');
 
   await button(bob, 'Appear away').click();
-  await seesStatus(friendRow(alice, 'bob'), 'away');
+  await waitForStatus(friendRow(alice, 'bob'), 'away');
   await button(bob, 'Leave').click();
-  await seesStatus(friendRow(alice, 'bob'), /^offline · last seen/);
+  await waitForStatus(friendRow(alice, 'bob'), /^offline · last seen/);
   await alice.reload();
-  await seesStatus(friendRow(alice, 'bob'), /^offline · last seen/);
+  await waitForStatus(friendRow(alice, 'bob'), /^offline · last seen/);
 });
 
 test('a request can be withdrawn, and declined', async () => {
@@ -50,7 +50,7 @@ test('a request can be withdrawn, and declined', async () => {
   await button(carol, 'Withdraw the request to dave').click();
   await disappears(personRow(carol, 'dave'));
   await dave.reload();
-  await sees(dave.locator('#connection-text'), 'connected');
+  await waitForText(dave.locator('#connection-text'), 'connected');
   await disappears(button(dave, 'Accept carol'));
 
   await carol.getByLabel('Add someone by name').fill('dave');
@@ -61,33 +61,33 @@ test('a request can be withdrawn, and declined', async () => {
 });
 
 test('who hides is hidden at once, stays so over a reload, and can show themselves again', async () => {
-  const [grace, heidi] = await friends('grace', 'heidi');
+  const [grace, heidi] = await openFriends('grace', 'heidi');
   await grace.getByText('Who sees me').click();
   await choose(grace, '#see-presence', 'nobody');
-  await seesStatus(friendRow(heidi, 'grace'), /hidden/);
+  await waitForStatus(friendRow(heidi, 'grace'), /hidden/);
   await grace.reload();
-  await seesStatus(friendRow(grace, 'heidi'), 'online');
+  await waitForStatus(friendRow(grace, 'heidi'), 'online');
   assert.equal(await grace.locator('#see-presence').inputValue(), 'nobody');
-  await seesStatus(friendRow(heidi, 'grace'), /hidden/);
+  await waitForStatus(friendRow(heidi, 'grace'), /hidden/);
   await grace.getByText('Who sees me').click();
   await choose(grace, '#see-presence', 'contacts_only');
   await choose(grace, '#see-last-seen', 'contacts_only');
-  await seesStatus(friendRow(heidi, 'grace'), 'online');
+  await waitForStatus(friendRow(heidi, 'grace'), 'online');
   await grace.reload();
-  await seesStatus(friendRow(grace, 'heidi'), 'online');
+  await waitForStatus(friendRow(grace, 'heidi'), 'online');
   assert.equal(await grace.locator('#see-presence').inputValue(), 'contacts_only');
   await screenshot(grace, 'privacy');
 });
 
 test('a contact cannot be asked again, and is removed from the menu, for both', async () => {
-  const [ivan, judy] = await friends('ivan', 'judy');
+  const [ivan, judy] = await openFriends('ivan', 'judy');
   for (const [name, answer] of [
     ['ivan', 'That is you.'],
     ['judy', 'judy is a contact already.'],
   ]) {
     await ivan.getByLabel('Add someone by name').fill(name);
     await button(ivan, 'Ask').click();
-    await sees(ivan.locator('#people-problem'), answer);
+    await waitForText(ivan.locator('#people-problem'), answer);
   }
   await button(ivan, 'More about judy').click();
   await ivan.keyboard.press('ArrowDown');
@@ -101,7 +101,7 @@ test('a contact cannot be asked again, and is removed from the menu, for both', 
 });
 
 test('who is blocked disappears, and can be unblocked', async () => {
-  const [kim, liam] = await friends('kim', 'liam');
+  const [kim, liam] = await openFriends('kim', 'liam');
   await friendRow(liam, 'kim').locator('.opener').click();
   await button(kim, 'More about liam').click();
   await kim.getByRole('menuitem', { name: 'Block' }).click();
@@ -112,9 +112,9 @@ test('who is blocked disappears, and can be unblocked', async () => {
   await liam.getByLabel('Add someone by name').fill('kim');
   await button(liam, 'Ask').click();
   await appears(button(liam, 'Withdraw the request to kim'));
-  await seesStatus(personRow(liam, 'kim'), /hidden/);
+  await waitForStatus(personRow(liam, 'kim'), /hidden/);
   await kim.reload();
-  await sees(kim.locator('#connection-text'), 'connected');
+  await waitForText(kim.locator('#connection-text'), 'connected');
   assert.ok(await kim.locator('#requests-section').isHidden());
   await kim.getByText('Who sees me').click();
   await button(kim, 'Unblock liam').click();

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { closeAll, connect, eventually, metric, rest, sleep } from '../support/client.mjs';
-import { befriend, block, expectRest, friends, people, removeContact } from '../support/people.mjs';
+import { befriend, block, expectRest, friends, uniqueUsers, removeContact } from '../support/contacts.mjs';
 import { startServer } from '../support/server.mjs';
 
 /** Long enough for what must not come to have come. */
@@ -56,7 +56,7 @@ async function expectEnded(client, callId, reason) {
 
 /** Two contacts, alice with one device and bob with two. */
 async function pair() {
-  const [alice, bob] = people('alice', 'bob');
+  const [alice, bob] = uniqueUsers('alice', 'bob');
   await befriend(server, alice, bob);
   const clients = {
     alice: await connect(server, alice, { device: 'phone' }),
@@ -104,7 +104,7 @@ const historyOf = (user, count) =>
 test('every device of the callee rings, one answers, the others stop; friends see it', async () => {
   const scene = await pair();
   const { alice, bob } = scene.names;
-  const [carol] = people('carol');
+  const [carol] = uniqueUsers('carol');
   await befriend(server, carol, bob);
   const watching = await connect(server, carol);
   await watching.settle();
@@ -155,7 +155,7 @@ test('reject, cancel and no answer', async () => {
 });
 
 test('who cannot be called is unavailable, whatever the reason: to the byte', async () => {
-  const [alice, stranger, blocker, removed, offline] = people('alice', 's', 'b', 'r', 'o');
+  const [alice, stranger, blocker, removed, offline] = uniqueUsers('alice', 's', 'b', 'r', 'o');
   for (const friend of [blocker, removed, offline]) await befriend(server, alice, friend);
   await block(server, blocker, alice);
   await removeContact(server, removed, alice);
@@ -175,7 +175,7 @@ test('who cannot be called is unavailable, whatever the reason: to the byte', as
 test('busy on either side; a call of other people is not found', async () => {
   const scene = await pair();
   const { alice, bob } = scene.names;
-  const [carol] = people('carol');
+  const [carol] = uniqueUsers('carol');
   await befriend(server, carol, bob);
   await befriend(server, carol, alice);
   const third = await connect(server, carol);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { closeAll, connect, eventually, metric, nested } from '../support/client.mjs';
-import { befriend, people } from '../support/people.mjs';
+import { befriend, uniqueUsers } from '../support/contacts.mjs';
 import { startServer } from '../support/server.mjs';
 
 const WORKERS = 3;
@@ -38,7 +38,7 @@ async function everywhere(user) {
 }
 
 async function scene() {
-  const [alice, bob] = people('alice', 'bob');
+  const [alice, bob] = uniqueUsers('alice', 'bob');
   await befriend(server, alice, bob);
   const devices = { alice: await everywhere(alice), bob: await everywhere(bob) };
   for (const client of Object.values(devices).flat()) await client.settle();

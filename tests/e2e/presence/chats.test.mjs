@@ -249,13 +249,13 @@ test('presence reaches those with the chat open within a second, once', async ()
   const shown = await connect(server, 'shown');
   await connect(server, 'hidden');
   await connect(server, 'stranger2');
-  const online = await watcher.change('shown', 'online', 1000);
+  const online = await watcher.nextChange('shown', 'online', 1000);
   assert.ok(online.version > 0);
   shown.send({ type: 'heartbeat', active: false });
-  await watcher.change('shown', 'away', 1000);
+  await watcher.nextChange('shown', 'away', 1000);
   await watcher.ask({ type: 'close_chat', chat_id: 'watched-too' });
   shown.terminate();
-  await watcher.change('shown', 'offline', 1000);
+  await watcher.nextChange('shown', 'offline', 1000);
   assert.deepEqual(await watcher.settle(), [], 'and of the others nothing');
   await watcher.ask({ type: 'close_chat', chat_id: 'watched' });
   await connect(server, 'shown');
@@ -269,7 +269,7 @@ test('a subscription and an open chat bring a change once', async () => {
   await open(keen, 'both');
   await keen.subscribe('twice');
   await connect(server, 'twice');
-  await keen.change('twice', 'online', 1000);
+  await keen.nextChange('twice', 'online', 1000);
   assert.deepEqual(await keen.settle(), []);
 });
 
@@ -280,12 +280,12 @@ test('a user who becomes hidden is unknown in the open chat, once', async () => 
   const observer = await connect(server, 'observer');
   await open(observer, 'fickle-chat');
   await setVisibility(server, 'fickle', 'nobody');
-  const unknown = await observer.change('fickle', 'unknown', 1000);
+  const unknown = await observer.nextChange('fickle', 'unknown', 1000);
   assert.equal(unknown.version, 0);
   fickle.terminate();
   assert.deepEqual(await observer.settle(), []);
   await setVisibility(server, 'fickle', 'everyone');
-  await observer.change('fickle', 'offline', 1000);
+  await observer.nextChange('fickle', 'offline', 1000);
 });
 
 test('a block between two users prevents a new chat and does not reveal who blocked', async () => {

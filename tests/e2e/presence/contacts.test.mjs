@@ -4,18 +4,18 @@ import { after, afterEach, before, test } from 'node:test';
 import { closeAll, connect, rest, setVisibility, sleep } from '../support/client.mjs';
 import {
   acceptContact,
-  askContact,
+  requestContact,
   befriend,
   block,
   declineContact,
   expectRest,
   friends,
-  people,
+  uniqueUsers,
   removeContact,
-  requests,
+  contactRequests,
   unblock,
   withdrawContact,
-} from '../support/people.mjs';
+} from '../support/contacts.mjs';
 import { startServer } from '../support/server.mjs';
 
 /** Long enough for what must not come to have come. */
@@ -39,26 +39,26 @@ async function quiet(client, user) {
 }
 
 test('a contact request is pending, listed for both users, and accepted', async () => {
-  const [alice, bob] = people('alice', 'bob');
+  const [alice, bob] = uniqueUsers('alice', 'bob');
   const bobs = await connect(server, bob);
   const made = await expectRest(server, 201, 'POST', '/v1/contact-requests', alice, { to: bob });
   assert.deepEqual({ to: made.to, status: made.status }, { to: bob, status: 'pending' });
   const told = await bobs.next('contact_request');
   assert.deepEqual(told, { type: 'contact_request', request_id: made.id, from: alice });
-  const { incoming } = await requests(server, bob);
+  const { incoming } = await contactRequests(server, bob);
   assert.deepEqual(
     incoming.map(({ id, from }) => ({ id, from })),
     [{ id: made.id, from: alice }],
   );
   assert.match(incoming[0].created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
-  const { outgoing } = await requests(server, alice);
+  const { outgoing } = await contactRequests(server, alice);
   assert.deepEqual(
     outgoing.map(({ id, to }) => ({ id, to })),
     [{ id: made.id, to: bob }],
   );
   await acceptContact(server, bob, made.id);
-  assert.deepEqual((await requests(server, bob)).incoming, []);
-  assert.deepEqual((await requests(server, alice)).outgoing, []);
+  assert.deepEqual((await contactRequests(server, bob)).incoming, []);
+  assert.deepEqual((await contactRequests(server, alice)).outgoing, []);
   assert.deepEqual(
     (await friends(server, alice)).map(({ user_id }) => user_id),
     [bob],
@@ -66,35 +66,35 @@ test('a contact request is pending, listed for both users, and accepted', async 
 });
 
 test('an acceptance reaches all devices of both users, who see each other at once', async () => {
-  const [alice, bob] = people('alice', 'bob');
+  const [alice, bob] = uniqueUsers('alice', 'bob');
   const devices = [];
   for (const user of [alice, alice, bob, bob]) devices.push(await connect(server, user));
   await befriend(server, alice, bob);
   for (const [at, device] of devices.entries()) {
-    const peer = at < 2 ? bob : alice;
+    const other = at < 2 ? bob : alice;
     assert.deepEqual(await device.next('contact_accepted'), {
       type: 'contact_accepted',
-      user_id: peer,
+      user_id: other,
     });
-    const { status, reason } = await device.change(peer);
+    const { status, reason } = await device.nextChange(other);
     assert.deepEqual({ status, reason }, { status: 'online', reason: undefined });
-    assert.deepEqual(await quiet(device, peer), []);
+    assert.deepEqual(await quiet(device, other), []);
   }
   for (const device of devices) device.send({ type: 'heartbeat', active: false });
-  for (const [at, device] of devices.entries()) await device.change(at < 2 ? bob : alice, 'away');
+  for (const [at, device] of devices.entries()) await device.nextChange(at < 2 ? bob : alice, 'away');
 });
 
 test('contacts hear online, away and offline once per device; other users hear nothing', async () => {
-  const [alice, bob, carol] = people('alice', 'bob', 'carol');
+  const [alice, bob, carol] = uniqueUsers('alice', 'bob', 'carol');
   await befriend(server, alice, bob);
   const watchers = [await connect(server, alice), await connect(server, alice)];
   const stranger = await connect(server, carol);
   const bobs = await connect(server, bob);
   bobs.send({ type: 'heartbeat', active: false });
-  for (const watcher of watchers) await watcher.change(bob, 'away');
+  for (const watcher of watchers) await watcher.nextChange(bob, 'away');
   await bobs.close();
   for (const watcher of watchers) {
-    const gone = await watcher.change(bob, 'offline');
+    const gone = await watcher.nextChange(bob, 'offline');
     assert.ok(Math.abs(Date.parse(gone.last_seen) - Date.now()) < 5000);
     const heard = await quiet(watcher, bob);
     assert.ok(heard.length <= 1 && heard.every(({ status }) => status === 'online'));
@@ -103,21 +103,21 @@ test('contacts hear online, away and offline once per device; other users hear n
 });
 
 test('a contact who subscribes too hears each change once', async () => {
-  const [alice, bob] = people('alice', 'bob');
+  const [alice, bob] = uniqueUsers('alice', 'bob');
   await befriend(server, alice, bob);
   const watcher = await connect(server, alice);
   await watcher.subscribe(bob);
   const bobs = await connect(server, bob);
-  await watcher.change(bob, 'online');
+  await watcher.nextChange(bob, 'online');
   assert.deepEqual(await quiet(watcher, bob), []);
   await bobs.close();
-  await watcher.change(bob, 'offline');
+  await watcher.nextChange(bob, 'offline');
   assert.deepEqual(await quiet(watcher, bob), []);
 });
 
 test('asking again is the same request; asking back accepts it', async () => {
-  const [alice, bob] = people('alice', 'bob');
-  const first = await askContact(server, alice, bob);
+  const [alice, bob] = uniqueUsers('alice', 'bob');
+  const first = await requestContact(server, alice, bob);
   const again = await rest(server, 'POST', '/v1/contact-requests', {
     user: alice,
     body: { to: bob },
@@ -127,20 +127,20 @@ test('asking again is the same request; asking back accepts it', async () => {
   const back = await expectRest(server, 201, 'POST', '/v1/contact-requests', bob, { to: alice });
   assert.equal(back.status, 'accepted');
   assert.equal((await alices.next('contact_accepted')).user_id, bob);
-  const third = await askContact(server, alice, bob);
+  const third = await requestContact(server, alice, bob);
   assert.deepEqual(third, { id: null, to: bob, status: 'accepted' });
   await acceptContact(server, bob, first.id);
 });
 
 test('declined and withdrawn requests are gone, and may be made again', async () => {
-  const [alice, bob] = people('alice', 'bob');
+  const [alice, bob] = uniqueUsers('alice', 'bob');
   for (const end of [
     (id) => declineContact(server, bob, id),
     (id) => withdrawContact(server, alice, id),
   ]) {
-    const { id } = await askContact(server, alice, bob);
+    const { id } = await requestContact(server, alice, bob);
     await end(id);
-    assert.deepEqual((await requests(server, alice)).outgoing, []);
+    assert.deepEqual((await contactRequests(server, alice)).outgoing, []);
     await expectRest(server, 404, 'POST', `/v1/contact-requests/${id}/accept`, bob);
     await expectRest(server, 404, 'POST', `/v1/contact-requests/${id}/decline`, bob);
     await expectRest(server, 404, 'DELETE', `/v1/contact-requests/${id}`, alice);
@@ -149,32 +149,32 @@ test('declined and withdrawn requests are gone, and may be made again', async ()
 });
 
 test("users cannot settle the requests of others", async () => {
-  const [alice, bob, eve] = people('alice', 'bob', 'eve');
-  const { id } = await askContact(server, alice, bob);
+  const [alice, bob, eve] = uniqueUsers('alice', 'bob', 'eve');
+  const { id } = await requestContact(server, alice, bob);
   await expectRest(server, 404, 'POST', `/v1/contact-requests/${id}/accept`, eve);
   await expectRest(server, 404, 'POST', `/v1/contact-requests/${id}/accept`, alice);
   await expectRest(server, 404, 'DELETE', `/v1/contact-requests/${id}`, bob);
-  assert.equal((await requests(server, bob)).incoming.length, 1);
+  assert.equal((await contactRequests(server, bob)).incoming.length, 1);
 });
 
 test('removing a contact hides both users from each other once, and both are told', async () => {
-  const [alice, bob] = people('alice', 'bob');
+  const [alice, bob] = uniqueUsers('alice', 'bob');
   const clients = { [alice]: await connect(server, alice), [bob]: await connect(server, bob) };
   await befriend(server, alice, bob);
-  for (const [user, peer] of [
+  for (const [user, other] of [
     [alice, bob],
     [bob, alice],
   ])
-    await clients[user].change(peer, 'online');
+    await clients[user].nextChange(other, 'online');
   await removeContact(server, alice, bob);
-  for (const [user, peer] of [
+  for (const [user, other] of [
     [alice, bob],
     [bob, alice],
   ]) {
-    const { timestamp, ...lost } = await clients[user].change(peer);
+    const { timestamp, ...lost } = await clients[user].nextChange(other);
     assert.deepEqual(lost, {
       type: 'presence_changed',
-      user_id: peer,
+      user_id: other,
       status: 'unknown',
       in_call: false,
       last_seen: null,
@@ -182,7 +182,7 @@ test('removing a contact hides both users from each other once, and both are tol
       reason: 'not_contacts',
     });
     assert.ok(timestamp);
-    assert.equal((await clients[user].next('contact_removed')).user_id, peer);
+    assert.equal((await clients[user].next('contact_removed')).user_id, other);
   }
   for (const client of Object.values(clients)) client.send({ type: 'heartbeat', active: false });
   assert.deepEqual(await quiet(clients[alice], bob), []);
@@ -193,20 +193,20 @@ test('removing a contact hides both users from each other once, and both are tol
 });
 
 test('a block ends the contact, and a later request is invisible', async () => {
-  const [alice, bob] = people('alice', 'bob');
+  const [alice, bob] = uniqueUsers('alice', 'bob');
   await befriend(server, alice, bob);
   const bobs = await connect(server, bob);
   const alices = await connect(server, alice);
-  await bobs.change(alice, 'online');
+  await bobs.nextChange(alice, 'online');
   await block(server, alice, bob);
-  const lost = await bobs.change(alice);
+  const lost = await bobs.nextChange(alice);
   assert.deepEqual([lost.status, lost.reason], ['unknown', 'privacy']);
   assert.equal((await bobs.next('contact_removed')).user_id, alice);
   assert.equal((await alices.next('contact_removed')).user_id, bob);
   const asked = await expectRest(server, 201, 'POST', '/v1/contact-requests', bob, { to: alice });
   assert.equal(asked.status, 'pending');
-  assert.deepEqual(await askContact(server, bob, alice), asked);
-  assert.deepEqual((await requests(server, alice)).incoming, []);
+  assert.deepEqual(await requestContact(server, bob, alice), asked);
+  assert.deepEqual((await contactRequests(server, alice)).incoming, []);
   await alices.settle();
   assert.ok(!alices.messages.some(({ type }) => type === 'contact_request'));
   await expectRest(server, 403, 'POST', '/v1/contact-requests', alice, { to: bob });
@@ -214,30 +214,30 @@ test('a block ends the contact, and a later request is invisible', async () => {
     { user_id: bob },
   ]);
   await unblock(server, alice, bob);
-  assert.deepEqual((await requests(server, alice)).incoming, []);
-  assert.deepEqual(await askContact(server, bob, alice), asked);
+  assert.deepEqual((await contactRequests(server, alice)).incoming, []);
+  assert.deepEqual(await requestContact(server, bob, alice), asked);
   assert.equal((await alices.next('contact_request')).request_id, asked.id);
 });
 
 test('a change of setting reaches contacts at once', async () => {
-  const [alice, bob] = people('alice', 'bob');
+  const [alice, bob] = uniqueUsers('alice', 'bob');
   await befriend(server, alice, bob);
   const alices = await connect(server, alice);
   const bobs = await connect(server, bob);
-  await alices.change(bob, 'online');
+  await alices.nextChange(bob, 'online');
   await setVisibility(server, bob, 'nobody');
-  assert.equal((await alices.change(bob)).reason, 'privacy');
+  assert.equal((await alices.nextChange(bob)).reason, 'privacy');
   bobs.send({ type: 'heartbeat', active: false });
   assert.deepEqual(await quiet(alices, bob), []);
   await setVisibility(server, bob, 'contacts_only');
-  assert.equal((await alices.change(bob)).status, 'away');
+  assert.equal((await alices.nextChange(bob)).status, 'away');
   await setVisibility(server, bob, 'everyone');
   assert.deepEqual(await quiet(alices, bob), []);
   await setVisibility(server, bob, 'everyone', 'nobody');
   await quiet(alices, bob);
   alices.messages.length = 0;
   await bobs.close();
-  assert.equal((await alices.change(bob, 'offline')).last_seen, null);
+  assert.equal((await alices.nextChange(bob, 'offline')).last_seen, null);
 });
 
 /** A chat of these members, opened by the clients of some of them. */
@@ -251,76 +251,76 @@ async function openChat(members, clients) {
 }
 
 test('however many reasons there are to hear of a change, it comes once', async () => {
-  const [alice, bob, carol] = people('alice', 'bob', 'carol');
+  const [alice, bob, carol] = uniqueUsers('alice', 'bob', 'carol');
   await befriend(server, alice, bob);
   await setVisibility(server, bob, 'everyone');
   const [friend, stranger] = [await connect(server, alice), await connect(server, carol)];
   for (let chats = 0; chats < 2; chats += 1) await openChat([alice, bob, carol], [friend, stranger]);
   const bobs = await connect(server, bob);
   for (const client of [friend, stranger]) {
-    await client.change(bob, 'online');
+    await client.nextChange(bob, 'online');
     assert.deepEqual(await quiet(client, bob), []);
   }
   await bobs.close();
   for (const client of [friend, stranger]) {
-    assert.notEqual((await client.change(bob, 'offline')).last_seen, null);
+    assert.notEqual((await client.nextChange(bob, 'offline')).last_seen, null);
     assert.deepEqual(await quiet(client, bob), []);
   }
 });
 
 test('users with the chat open lose and gain visibility with the setting, once; contacts keep it', async () => {
-  const [alice, bob, carol] = people('alice', 'bob', 'carol');
+  const [alice, bob, carol] = uniqueUsers('alice', 'bob', 'carol');
   await befriend(server, alice, bob);
   await setVisibility(server, bob, 'everyone', 'contacts_only');
   const bobs = await connect(server, bob);
   const [friend, stranger] = [await connect(server, alice), await connect(server, carol)];
   for (let chats = 0; chats < 2; chats += 1) await openChat([alice, bob, carol], [friend, stranger]);
   await setVisibility(server, bob, 'contacts_only');
-  assert.equal((await stranger.change(bob)).reason, 'not_contacts');
+  assert.equal((await stranger.nextChange(bob)).reason, 'not_contacts');
   bobs.send({ type: 'heartbeat', active: false });
-  await friend.change(bob, 'away');
+  await friend.nextChange(bob, 'away');
   assert.deepEqual(await quiet(stranger, bob), []);
   assert.deepEqual(await quiet(friend, bob), []);
   await setVisibility(server, bob, 'everyone', 'contacts_only');
-  assert.equal((await stranger.change(bob)).status, 'away');
+  assert.equal((await stranger.nextChange(bob)).status, 'away');
   assert.deepEqual(await quiet(friend, bob), []);
   await setVisibility(server, bob, 'nobody');
   for (const client of [friend, stranger]) {
-    assert.equal((await client.change(bob)).reason, 'privacy');
+    assert.equal((await client.nextChange(bob)).reason, 'privacy');
     assert.deepEqual(await quiet(client, bob), []);
   }
 });
 
 test('last seen is shown to contacts and hidden from others, by push and by chat', async () => {
-  const [alice, bob, carol] = people('alice', 'bob', 'carol');
+  const [alice, bob, carol] = uniqueUsers('alice', 'bob', 'carol');
   await befriend(server, alice, bob);
   await setVisibility(server, bob, 'everyone', 'contacts_only');
   const bobs = await connect(server, bob);
   const [friend, stranger] = [await connect(server, alice), await connect(server, carol)];
   await openChat([alice, bob, carol], [friend, stranger]);
   await bobs.close();
-  assert.notEqual((await friend.change(bob, 'offline')).last_seen, null);
-  assert.equal((await stranger.change(bob, 'offline')).last_seen, null);
+  assert.notEqual((await friend.nextChange(bob, 'offline')).last_seen, null);
+  assert.equal((await stranger.nextChange(bob, 'offline')).last_seen, null);
 });
 
 test('a blocked user loses visibility in open chats too, and gains it back', async () => {
-  const [alice, bob, carol] = people('alice', 'bob', 'carol');
+  const [alice, bob, carol] = uniqueUsers('alice', 'bob', 'carol');
   await setVisibility(server, bob, 'everyone');
   const bobs = await connect(server, bob);
   const [blocked, other] = [await connect(server, alice), await connect(server, carol)];
   await openChat([alice, bob, carol], [blocked, other]);
   await block(server, bob, alice);
-  assert.equal((await blocked.change(bob)).reason, 'privacy');
+  assert.equal((await blocked.nextChange(bob)).reason, 'privacy');
   bobs.send({ type: 'heartbeat', active: false });
-  await other.change(bob, 'away');
+  await other.nextChange(bob, 'away');
   assert.deepEqual(await quiet(blocked, bob), []);
   await unblock(server, bob, alice);
-  assert.equal((await blocked.change(bob)).status, 'away');
+  assert.equal((await blocked.nextChange(bob)).status, 'away');
   assert.deepEqual(await quiet(other, bob), []);
 });
 
 test('the list of friends is filtered and paged', async () => {
-  const [alice, ...others] = people('alice', 'bob', 'carol', 'dave', 'erin', 'frank');
+  const [alice, ...others] = uniqueUsers('alice', 'bob', 'carol', 'dave', 'erin', 'frank');
   for (const other of others) await befriend(server, alice, other);
   const [bob, carol, dave] = others;
   await connect(server, bob);
@@ -349,7 +349,7 @@ test('the list of friends is filtered and paged', async () => {
 });
 
 test('bad input is refused', async () => {
-  const [alice] = people('alice');
+  const [alice] = uniqueUsers('alice');
   const post = (body) => rest(server, 'POST', '/v1/contact-requests', { user: alice, body });
   for (const body of [{}, { to: '' }, { to: 7 }, { to: alice }, { to: 'x'.repeat(129) }, { to: 'a\n' }]) {
     const answer = await post(body);
@@ -382,7 +382,7 @@ test('contacts survive a restart and hear each other after it', async () => {
   const second = await startServer(again);
   const alices = await connect(second, 'alice');
   await connect(second, 'bob');
-  await alices.change('bob', 'online');
+  await alices.nextChange('bob', 'online');
   await second.stop();
   await own.stop();
 });

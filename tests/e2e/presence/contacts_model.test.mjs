@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { closeAll, connect, devToken, eventually, rest } from '../support/client.mjs';
+import { seededRandom } from '../support/random.mjs';
 import { startServer } from '../support/server.mjs';
 
 const PEOPLE = ['ann', 'ben', 'cat', 'dan'];
@@ -24,17 +25,6 @@ after(async () => {
   closeAll();
   await server.stop();
 });
-
-/** A small generator that gives the same numbers everywhere (mulberry32). */
-function generator(seed) {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
-  };
-}
 
 const pair = (a, b) => [a, b].sort().join(' ');
 const arrow = (from, to) => `${from} ${to}`;
@@ -250,7 +240,8 @@ class World {
 
 test(`${STEPS} steps from seed ${SEED} follow the model`, async () => {
   const world = new World();
-  const random = generator(SEED);
+  const fraction = seededRandom(SEED);
+  const random = (below) => Math.floor(fraction() * below);
   await world.open();
   for (let step = 0; step < STEPS; step += 1) {
     const what = `${step}: ${await world.step(random)}`;

@@ -11,13 +11,13 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { closeAll, connect, devToken, setVisibility, sleep } from '../support/client.mjs';
 import {
-  askContact,
+  requestContact,
   befriend,
   block,
   expectRest,
-  people,
+  uniqueUsers,
   removeContact,
-} from '../support/people.mjs';
+} from '../support/contacts.mjs';
 import { startServer } from '../support/server.mjs';
 
 /** Long enough for what must not come to have come. */
@@ -40,8 +40,8 @@ after(async () => {
 const RELATIONS = {
   stranger: async () => {},
   contact: (viewer, target) => befriend(server, viewer, target),
-  asked: (viewer, target) => askContact(server, viewer, target),
-  wanted: (viewer, target) => askContact(server, target, viewer),
+  asked: (viewer, target) => requestContact(server, viewer, target),
+  wanted: (viewer, target) => requestContact(server, target, viewer),
   removed: async (viewer, target) => {
     await befriend(server, viewer, target);
     await removeContact(server, target, viewer);
@@ -53,7 +53,7 @@ const RELATIONS = {
     await block(server, target, viewer);
   },
   blocked_asked: async (viewer, target) => {
-    await askContact(server, viewer, target);
+    await requestContact(server, viewer, target);
     await block(server, target, viewer);
   },
 };
@@ -220,7 +220,7 @@ const OUTPUTS = {
 
 /** The target comes, types, goes away and leaves, while the viewer watches in every way. */
 async function play({ relation, presence, lastSeen }) {
-  const [viewer, target] = people('viewer', 'target');
+  const [viewer, target] = uniqueUsers('viewer', 'target');
   const { chat_id: chat } = await expectRest(server, 201, 'POST', '/v1/chats', viewer, {
     members: [target],
   });
@@ -325,7 +325,7 @@ test('a contact who is blocked hears what one hears of a contact who hides and t
   };
   const heard = {};
   for (const [name, end] of Object.entries(ends)) {
-    const [viewer, target] = people('viewer', 'target');
+    const [viewer, target] = uniqueUsers('viewer', 'target');
     await befriend(server, viewer, target);
     await connect(server, target);
     const clients = [await connect(server, viewer), await connect(server, viewer)];

@@ -84,7 +84,7 @@ test('a subscriber sees online, away, online and offline, each once, in order', 
   for (const [status, act] of steps) {
     act();
     act();
-    const change = await watcher.change('ollie');
+    const change = await watcher.nextChange('ollie');
     assert.equal(change.status, status);
     assert.equal(change.in_call, false);
     assert.ok(isNow(change.timestamp));
@@ -108,7 +108,7 @@ test('a subscriber sees online, away, online and offline, each once, in order', 
 test('several devices are one user: only the first and the last count', async () => {
   const { watcher } = await watch('wim', 'multi');
   const phone = await connect(server, 'multi', { device: 'phone' });
-  await watcher.change('multi', 'online');
+  await watcher.nextChange('multi', 'online');
   const laptop = await connect(server, 'multi', { device: 'laptop' });
   phone.send({ type: 'heartbeat', active: false });
   await phone.settle();
@@ -117,25 +117,25 @@ test('several devices are one user: only the first and the last count', async ()
   await watcher.settle();
   assert.deepEqual(watcher.messages, []);
   await laptop.close();
-  await watcher.change('multi', 'offline');
+  await watcher.nextChange('multi', 'offline');
 });
 
 test('away is when all devices are idle, and one that is active is enough for online', async () => {
   const { watcher } = await watch('wes', 'duo');
   const [one, two] = [await connect(server, 'duo'), await connect(server, 'duo')];
-  await watcher.change('duo', 'online');
+  await watcher.nextChange('duo', 'online');
   one.send({ type: 'heartbeat', active: false });
   await one.settle();
   await watcher.settle();
   assert.deepEqual(watcher.messages, []);
   two.send({ type: 'heartbeat', active: false });
-  await watcher.change('duo', 'away');
+  await watcher.nextChange('duo', 'away');
   one.send({ type: 'heartbeat', active: true });
-  await watcher.change('duo', 'online');
+  await watcher.nextChange('duo', 'online');
   one.terminate();
-  await watcher.change('duo', 'away');
+  await watcher.nextChange('duo', 'away');
   two.terminate();
-  await watcher.change('duo', 'offline');
+  await watcher.nextChange('duo', 'offline');
 });
 
 test('a device without activity is away after its time', async () => {
@@ -145,12 +145,12 @@ test('a device without activity is away after its time', async () => {
     const watcher = await connect(quick, 'watcher');
     await watcher.subscribe('idler');
     const idler = await connect(quick, 'idler');
-    await watcher.change('idler', 'online');
+    await watcher.nextChange('idler', 'online');
     idler.send({ type: 'heartbeat' });
-    await watcher.change('idler', 'away');
+    await watcher.nextChange('idler', 'away');
     idler.send({ type: 'heartbeat', active: true });
-    await watcher.change('idler', 'online');
-    await watcher.change('idler', 'away');
+    await watcher.nextChange('idler', 'online');
+    await watcher.nextChange('idler', 'away');
   } finally {
     await quick.stop();
   }
@@ -162,7 +162,7 @@ test('who unsubscribes hears nothing more', async () => {
   assert.equal(answer.type, 'ok');
   const chatty = await connect(server, 'chatty');
   await connect(server, 'other');
-  await watcher.change('other', 'online');
+  await watcher.nextChange('other', 'online');
   await chatty.close();
   await watcher.settle();
   assert.deepEqual(watcher.messages, []);
@@ -174,7 +174,7 @@ test('a second subscription to the same user brings a snapshot, and each change 
   assert.equal(again.status, 'offline');
   assert.equal(twice?.status ?? 'offline', 'offline');
   await connect(server, 'same');
-  await watcher.change('same', 'online');
+  await watcher.nextChange('same', 'online');
   await watcher.settle();
   assert.deepEqual(watcher.messages, []);
 });
@@ -202,7 +202,7 @@ test('twenty subscriptions and no more; the refused change nothing', async () =>
   await client.ask({ type: 'unsubscribe_presence', user_ids: ['star-1'] });
   assert.equal((await client.subscribe('star-20')).length, 1);
   await connect(server, 'star-20');
-  await client.change('star-20', 'online');
+  await client.nextChange('star-20', 'online');
 });
 
 test('a query names a hundred users and no more, in the order asked', async () => {
@@ -258,10 +258,10 @@ test('nobody means nobody: not at query, not at subscribe, not at a change', asy
 test('a setting that changes is felt at once by those who watch', async () => {
   const { watcher } = await watch('wolf', 'moody');
   const moody = await connect(server, 'moody');
-  await watcher.change('moody', 'online');
+  await watcher.nextChange('moody', 'online');
 
   await setVisibility(server, 'moody', 'nobody');
-  const lost = await watcher.change('moody', 'unknown');
+  const lost = await watcher.nextChange('moody', 'unknown');
   assert.equal(lost.version, 0);
   assert.equal(lost.last_seen, null);
   moody.send({ type: 'heartbeat', active: false });
@@ -272,12 +272,12 @@ test('a setting that changes is felt at once by those who watch', async () => {
   assert.deepEqual(watcher.messages, []);
 
   await setVisibility(server, 'moody', 'everyone');
-  await watcher.change('moody', 'away');
+  await watcher.nextChange('moody', 'away');
   await moody.close();
-  assert.ok(isNow((await watcher.change('moody', 'offline')).last_seen));
+  assert.ok(isNow((await watcher.nextChange('moody', 'offline')).last_seen));
 
   await setVisibility(server, 'moody', 'contacts_only');
-  await watcher.change('moody', 'unknown');
+  await watcher.nextChange('moody', 'unknown');
   await watcher.settle();
   assert.deepEqual(watcher.messages, []);
 });
@@ -287,9 +287,9 @@ test('presence and last seen are two settings', async () => {
   const watcher = await connect(server, 'curious');
   await watcher.subscribe('vague');
   const vague = await connect(server, 'vague');
-  await watcher.change('vague', 'online');
+  await watcher.nextChange('vague', 'online');
   await vague.close();
-  assert.equal((await watcher.change('vague', 'offline')).last_seen, null);
+  assert.equal((await watcher.nextChange('vague', 'offline')).last_seen, null);
   const [asked] = await watcher.query('vague');
   assert.deepEqual([asked.status, asked.last_seen], ['offline', null]);
   await setVisibility(server, 'vague', 'everyone', 'everyone');
@@ -362,7 +362,7 @@ test('a reconnect within the grace is not seen, one that does not come is', asyn
     const watcher = await connect(graceful, 'watcher');
     await watcher.subscribe('tunnel');
     const before = await connect(graceful, 'tunnel');
-    await watcher.change('tunnel', 'online');
+    await watcher.nextChange('tunnel', 'online');
     before.terminate();
     await sleep(100);
     assert.equal((await watcher.query('tunnel'))[0].status, 'online');
@@ -372,7 +372,7 @@ test('a reconnect within the grace is not seen, one that does not come is', asyn
     assert.deepEqual(watcher.messages, []);
     const leftMs = Date.now();
     await behind.close();
-    const { last_seen: lastSeen } = await watcher.change('tunnel', 'offline');
+    const { last_seen: lastSeen } = await watcher.nextChange('tunnel', 'offline');
     assert.ok(Date.now() - leftMs > 1000, 'held back');
     assert.ok(Math.abs(Date.parse(lastSeen) - leftMs) < 1000, 'last seen when it left');
   } finally {
@@ -392,9 +392,9 @@ test('versions grow and last seen stays over restarts, a crash among them', asyn
       const [before] = await watcher.subscribe('phoenix');
       versions.push(before.version);
       const phoenix = await connect(place, 'phoenix');
-      versions.push((await watcher.change('phoenix', 'online')).version);
+      versions.push((await watcher.nextChange('phoenix', 'online')).version);
       await phoenix.close();
-      const offline = await watcher.change('phoenix', 'offline');
+      const offline = await watcher.nextChange('phoenix', 'offline');
       versions.push(offline.version);
       lastSeen = offline.last_seen;
       if (signal === 'SIGKILL') await sleep(4000); // written in batches, not at each departure

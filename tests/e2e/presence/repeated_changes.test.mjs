@@ -10,14 +10,14 @@ import { closeAll, connect, setVisibility } from '../support/client.mjs';
 import { ledgerPath, sql } from '../support/ledger.mjs';
 import {
   acceptContact,
-  askContact,
+  requestContact,
   befriend,
   block,
   expectRest,
-  people,
+  uniqueUsers,
   removeContact,
   unblock,
-} from '../support/people.mjs';
+} from '../support/contacts.mjs';
 import { startServer } from '../support/server.mjs';
 
 /** As the ledger stores it. */
@@ -52,7 +52,7 @@ async function expectStatus(client, user, status) {
 }
 
 test('a block', async () => {
-  const [alice, bob] = people('alice', 'bob');
+  const [alice, bob] = uniqueUsers('alice', 'bob');
   await setVisibility(server, alice, 'everyone');
   const { viewers, status } = await watch(alice, bob);
   assert.equal(status, 'online');
@@ -62,7 +62,7 @@ test('a block', async () => {
 });
 
 test('the end of a block', async () => {
-  const [alice, bob] = people('alice', 'bob');
+  const [alice, bob] = uniqueUsers('alice', 'bob');
   await setVisibility(server, alice, 'everyone');
   await block(server, alice, bob);
   const { viewers, status } = await watch(alice, bob);
@@ -73,7 +73,7 @@ test('the end of a block', async () => {
 });
 
 test('the end of a contact', async () => {
-  const [alice, bob] = people('alice', 'bob');
+  const [alice, bob] = uniqueUsers('alice', 'bob');
   await befriend(server, alice, bob);
   const { viewers, status } = await watch(alice, bob);
   assert.equal(status, 'online');
@@ -83,10 +83,10 @@ test('the end of a contact', async () => {
 });
 
 test('an acceptance', async () => {
-  const [alice, bob] = people('alice', 'bob');
+  const [alice, bob] = uniqueUsers('alice', 'bob');
   const { viewers, status } = await watch(alice, bob);
   assert.equal(status, 'unknown');
-  const { id } = await askContact(server, bob, alice);
+  const { id } = await requestContact(server, bob, alice);
   await write(`DELETE FROM contact_requests WHERE request_id = '${id}'`);
   await join(alice, bob, id);
   await acceptContact(server, alice, id);
@@ -94,7 +94,7 @@ test('an acceptance', async () => {
 });
 
 test('a request that crossed another', async () => {
-  const [alice, bob] = people('alice', 'bob');
+  const [alice, bob] = uniqueUsers('alice', 'bob');
   const { viewers, status } = await watch(alice, bob);
   assert.equal(status, 'unknown');
   await join(alice, bob, 'r');
@@ -103,7 +103,7 @@ test('a request that crossed another', async () => {
 });
 
 test('a setting', async () => {
-  const [alice, bob] = people('alice', 'bob');
+  const [alice, bob] = uniqueUsers('alice', 'bob');
   await setVisibility(server, alice, 'everyone');
   const { viewers, status } = await watch(alice, bob);
   assert.equal(status, 'online');
@@ -113,7 +113,7 @@ test('a setting', async () => {
 });
 
 test('a new chat', async () => {
-  const [alice, bob, carol, chatId] = people('alice', 'bob', 'carol', 'chat');
+  const [alice, bob, carol, chatId] = uniqueUsers('alice', 'bob', 'carol', 'chat');
   await befriend(server, alice, carol);
   await setVisibility(server, alice, 'everyone');
   const carols = await connect(server, carol);
@@ -132,7 +132,7 @@ test('a new chat', async () => {
 });
 
 test('leaving a chat', async () => {
-  const [alice, bob] = people('alice', 'bob');
+  const [alice, bob] = uniqueUsers('alice', 'bob');
   const chatId = await newChat(server, alice, bob);
   const bobs = await connect(server, bob);
   await bobs.ask({ type: 'open_chat', chat_id: chatId });
@@ -142,7 +142,7 @@ test('leaving a chat', async () => {
 });
 
 test('the removal of a member', async () => {
-  const [alice, bob] = people('alice', 'bob');
+  const [alice, bob] = uniqueUsers('alice', 'bob');
   const chatId = await newChat(server, alice, bob);
   const bobs = await connect(server, bob);
   await bobs.ask({ type: 'open_chat', chat_id: chatId });

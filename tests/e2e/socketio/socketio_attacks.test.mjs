@@ -3,7 +3,6 @@
  * bystanders are served as before, and memory is what it was.
  */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { WebSocket } from 'ws';
 import { closeAll, connect, devToken, eventually, metric, sleep, SOON_MS, within } from '../support/client.mjs';
@@ -15,7 +14,7 @@ import {
   SEPARATOR,
 } from '../support/engine.mjs';
 import { destroyAll, frame, HANDSHAKE, OPCODE, rawConnect, request } from '../support/raw.mjs';
-import { startServer } from '../support/server.mjs';
+import { residentBytes, startServer } from '../support/server.mjs';
 import { closeAllSocketIo, connectSocketIo } from '../support/socketio.mjs';
 
 const PENDING_MAX = 200;
@@ -23,16 +22,11 @@ const MAX_PAYLOAD_BYTES = 200000;
 /** Of those who have not said who they are: what a native message may have. */
 const STRANGER_BYTES_MAX = 65536;
 /** What an attack may leave behind: the allocator's slack, and that of sanitizers. */
-const RSS_GROWTH_MAX_KB = 64 * 1024;
+const GROWTH_BYTES_MAX = 64 << 20;
 
 let server;
 let bystanders;
-let rssBeforeKb;
-
-async function rssKb() {
-  const status = await readFile(`/proc/${server.pid}/status`, 'utf8');
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)[1]);
-}
+let bytesBefore;
 
 before(async () => {
   server = await startServer({
@@ -52,7 +46,7 @@ beforeEach(async () => {
     await connectSocketIo(server, 'bystander', { transports: ['websocket'] }),
   ];
   bystanders.native = await connect(server, 'bystander');
-  rssBeforeKb = await rssKb();
+  bytesBefore = await residentBytes(server);
 });
 
 afterEach(async () => {
@@ -63,8 +57,8 @@ afterEach(async () => {
     }
     await bystanders.native.settle();
     assert.equal(server.child.exitCode, null);
-    const grownKb = (await rssKb()) - rssBeforeKb;
-    assert.ok(grownKb < RSS_GROWTH_MAX_KB, `memory grew by ${grownKb} KB`);
+    const grownBytes = (await residentBytes(server)) - bytesBefore;
+    assert.ok(grownBytes < GROWTH_BYTES_MAX, `memory grew by ${grownBytes} bytes`);
   } finally {
     closeAll();
     closeAllSocketIo();

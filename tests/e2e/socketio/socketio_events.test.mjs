@@ -14,7 +14,7 @@ import {
   rest,
   sleep,
 } from '../support/client.mjs';
-import { askContact, befriend, expectRest, people } from '../support/people.mjs';
+import { requestContact, befriend, expectRest, uniqueUsers } from '../support/contacts.mjs';
 import { startServer } from '../support/server.mjs';
 import {
   closeAllSocketIo,
@@ -47,7 +47,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
     const join = (user, options) => connectSocketIo(server, user, { transports, ...options });
 
     test('friends hear who comes and goes, whatever they speak', async () => {
-      const [ann, bob, cat] = people('ann', 'bob', 'cat');
+      const [ann, bob, cat] = uniqueUsers('ann', 'bob', 'cat');
       await befriend(server, ann, bob);
       await befriend(server, cat, bob);
       const first = await join(ann);
@@ -55,10 +55,10 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       const second = await join(bob);
       assert.deepEqual(await first.next('friend_online', is(bob)), { userId: bob });
       assert.equal((await first.next('presence_changed')).status, 'online');
-      assert.equal((await native.change(bob)).status, 'online');
+      assert.equal((await native.nextChange(bob)).status, 'online');
       second.close();
       assert.deepEqual(await first.next('friend_offline', is(bob)), { userId: bob });
-      assert.equal((await native.change(bob, 'offline')).status, 'offline');
+      assert.equal((await native.nextChange(bob, 'offline')).status, 'offline');
       const again = await connect(server, bob);
       await first.next('friend_online', is(bob));
       again.terminate();
@@ -67,7 +67,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
     });
 
     test('a call from request to end, and what friends see of it', async () => {
-      const [ann, bob, cat] = people('ann', 'bob', 'cat');
+      const [ann, bob, cat] = uniqueUsers('ann', 'bob', 'cat');
       await befriend(server, ann, bob);
       await befriend(server, ann, cat);
       await befriend(server, bob, cat);
@@ -92,7 +92,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
     });
 
     test('a call that is rejected, and one that is accepted under its other name', async () => {
-      const [ann, bob] = people('ann', 'bob');
+      const [ann, bob] = uniqueUsers('ann', 'bob');
       await befriend(server, ann, bob);
       const [caller, callee] = [await join(ann), await connect(server, bob)];
       caller.emit('call:request', { to: bob });
@@ -117,7 +117,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       'user:disconnect': (client) => client.emit('user:disconnect'),
     }))
       test(`who leaves in the middle of a call hangs up, ${how}`, async () => {
-        const [ann, bob] = people('ann', 'bob');
+        const [ann, bob] = uniqueUsers('ann', 'bob');
         await befriend(server, ann, bob);
         const [caller, callee] = [await join(ann), await join(bob)];
         const bystander = await join(bob);
@@ -133,7 +133,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       });
 
     test('call:start and call:end are seen by friends', async () => {
-      const [ann, bob] = people('ann', 'bob');
+      const [ann, bob] = uniqueUsers('ann', 'bob');
       await befriend(server, ann, bob);
       const [caller, friend] = [await join(ann), await join(bob)];
       caller.emit('call:start');
@@ -147,7 +147,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
     });
 
     test('who becomes a contact in the middle of a call is seen online and in it', async () => {
-      const [ann, bob, cat] = people('ann', 'bob', 'cat');
+      const [ann, bob, cat] = uniqueUsers('ann', 'bob', 'cat');
       const [caller, friend] = [await join(ann), await join(bob)];
       const idle = await join(cat);
       await caller.ask('call:start');
@@ -164,27 +164,27 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
     });
 
     test('a call to somebody who is not there is answered', async () => {
-      const [ann, bob] = people('ann', 'bob');
+      const [ann, bob] = uniqueUsers('ann', 'bob');
       await befriend(server, ann, bob);
       const caller = await join(ann);
       assert.equal((await caller.ask('call:request', { to: bob })).code, 'CALL_UNAVAILABLE');
     });
 
     test('heartbeats are acknowledged, and say whether one is active', async () => {
-      const [ann, bob] = people('ann', 'bob');
+      const [ann, bob] = uniqueUsers('ann', 'bob');
       await befriend(server, ann, bob);
       const [client, friend] = [await join(ann), await connect(server, bob)];
       const answer = await client.ask('HEARTBEAT', {});
       assert.ok(Math.abs(Date.parse(answer.server_time) - Date.now()) < 5000);
       assert.ok('server_time' in (await client.ask('HEARTBEAT')));
       client.emit('HEARTBEAT', { active: false });
-      await friend.change(ann, 'away');
+      await friend.nextChange(ann, 'away');
       client.emit('HEARTBEAT', { active: true });
-      await friend.change(ann, 'online');
+      await friend.nextChange(ann, 'online');
     });
 
     test('typing is seen in the room, and who comes and goes there', async () => {
-      const [ann, bob, cat] = people('ann', 'bob', 'cat');
+      const [ann, bob, cat] = uniqueUsers('ann', 'bob', 'cat');
       const roomId = await makeChat(ann, bob, cat);
       for (const user of [ann, bob, cat])
         await expectRest(server, 200, 'PATCH', '/v1/me', user, { presence_visibility: 'everyone' });
@@ -206,7 +206,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
     });
 
     test('user:connect is idempotent, user:disconnect is the end', async () => {
-      const [ann, bob] = people('ann', 'bob');
+      const [ann, bob] = uniqueUsers('ann', 'bob');
       await befriend(server, ann, bob);
       const friend = await join(bob);
       const client = await join(ann);
@@ -221,7 +221,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
     });
 
     test('native commands by name, answered by acknowledgement', async () => {
-      const [ann, bob] = people('ann', 'bob');
+      const [ann, bob] = uniqueUsers('ann', 'bob');
       await befriend(server, ann, bob);
       const chatId = await makeChat(ann, bob);
       const [client, native] = [await join(ann), await connect(server, bob)];
@@ -255,7 +255,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
     });
 
     test('whoever asks for an acknowledgement gets one', async () => {
-      const [ann, bob] = people('ann', 'bob');
+      const [ann, bob] = uniqueUsers('ann', 'bob');
       const roomId = await makeChat(ann, bob);
       const client = await join(ann);
       await client.ask('open_chat', { chat_id: roomId });
@@ -268,7 +268,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
     });
 
     test('a command without acknowledgement is answered by an event', async () => {
-      const [ann] = people('ann');
+      const [ann] = uniqueUsers('ann');
       const client = await join(ann);
       client.emit('query_presence', { user_ids: [ann] });
       assert.equal((await client.next('presence_snapshot')).presences[0].user_id, ann);
@@ -277,7 +277,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
     });
 
     test('errors come as the acknowledgement', async () => {
-      const [ann] = people('ann');
+      const [ann] = uniqueUsers('ann');
       const client = await join(ann);
       const many = Array.from({ length: 21 }, (_, at) => `${ann}-${at}`);
       const answer = await client.ask('subscribe_presence', { user_ids: many });
@@ -288,9 +288,9 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
     });
 
     test('what is pushed without asking', async () => {
-      const [ann, bob] = people('ann', 'bob');
+      const [ann, bob] = uniqueUsers('ann', 'bob');
       const client = await join(bob);
-      await askContact(server, ann, bob);
+      await requestContact(server, ann, bob);
       assert.equal((await client.next('contact_request')).from, ann);
       const backend = await server.token('backend', { scope: 'deliver' });
       assert.equal(await deliver(server, backend, bob, { any: ['thing', 1] }), 1);
@@ -304,12 +304,12 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       ['very deep', JSON.parse(`${'['.repeat(50)}${']'.repeat(50)}`)],
     ])
       test(`an argument that is ${what} is refused, and the connection stays`, async () => {
-        const [ann] = people('ann');
+        const [ann] = uniqueUsers('ann');
         await expectRefused(await join(ann, options), value);
       });
 
     test('too many messages are refused, and told when to come again', async () => {
-      const [ann, bob] = people('ann', 'bob');
+      const [ann, bob] = uniqueUsers('ann', 'bob');
       const chatId = await makeChat(ann, bob);
       const client = await join(ann);
       const answers = await Promise.all(
@@ -351,7 +351,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
     });
 
     test('a token in each request may expire when the session has a new one', async () => {
-      const [ann] = people('ann');
+      const [ann] = uniqueUsers('ann');
       const token = await server.token(ann, { ttlSeconds: 2 });
       const expiredMs = Date.now() + 2500;
       const clients = [
@@ -368,7 +368,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
     });
 
     test('an expired token ends it, told why, and a new one before that does not', async () => {
-      const [ann] = people('ann');
+      const [ann] = uniqueUsers('ann');
       const token = await server.token(ann, { ttlSeconds: 2 });
       const [client, renewed] = [await join(ann, { token }), await join(ann, { token })];
       await renewed.ask('refresh_token', { token: await devToken(server, ann) });
@@ -380,7 +380,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
     });
 
     test('an administrator closes it as any other', async () => {
-      const [ann] = people('ann');
+      const [ann] = uniqueUsers('ann');
       const client = await join(ann, { reconnection: false });
       const admin = await server.token('root', { scope: 'admin' });
       const list = async () =>
@@ -421,7 +421,7 @@ test('a drain is told, and a client comes back to the server that follows', asyn
 });
 
 test('leases of Socket.IO connections end with them', async () => {
-  const [ann] = people('ann');
+  const [ann] = uniqueUsers('ann');
   const before = await metric(server, 'gateway_connections_active');
   const client = await connectSocketIo(server, ann);
   await client.upgraded();

@@ -4,7 +4,7 @@ import { after, afterEach, before, describe, test } from 'node:test';
 import { makeChat } from '../support/chats.mjs';
 import { closeAll, connect, deliver } from '../support/client.mjs';
 import { BACKENDS, startFleet } from '../support/fleet.mjs';
-import { befriend, people } from '../support/people.mjs';
+import { befriend, uniqueUsers } from '../support/contacts.mjs';
 import { closeAllSocketIo, connectSocketIo, TRANSPORTS } from '../support/socketio.mjs';
 
 const is = (userId) => (event) => event.userId === userId;
@@ -33,7 +33,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
     const join = (server, user) => connectSocketIo(server, user, { transports });
 
     test('friends on two gateways hear of each other', async () => {
-      const [ann, bob, cat] = people('ann', 'bob', 'cat');
+      const [ann, bob, cat] = uniqueUsers('ann', 'bob', 'cat');
       await befriend(one, ann, bob);
       await befriend(one, ann, cat);
       const [client, native] = [await join(one, ann), await connect(two, cat)];
@@ -42,11 +42,11 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       friend.close();
       await client.next('friend_offline', is(bob));
       client.close();
-      await native.change(ann, 'offline');
+      await native.nextChange(ann, 'offline');
     });
 
     test('a call across gateways', async () => {
-      const [ann, bob] = people('ann', 'bob');
+      const [ann, bob] = uniqueUsers('ann', 'bob');
       await befriend(one, ann, bob);
       const [caller, callee] = [await join(one, ann), await join(two, bob)];
       caller.emit('call:request', { to: bob });
@@ -60,7 +60,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
     });
 
     test('messages, typing and deliveries across gateways', async () => {
-      const [ann, bob] = people('ann', 'bob');
+      const [ann, bob] = uniqueUsers('ann', 'bob');
       await befriend(one, ann, bob);
       const chatId = `chat-${ann}`;
       await makeChat(one, chatId, ann, bob);

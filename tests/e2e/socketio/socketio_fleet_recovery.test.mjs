@@ -7,9 +7,9 @@ import { after, afterEach, before, describe, test } from 'node:test';
 import { makeChat } from '../support/chats.mjs';
 import { closeAll, connect, deliver, eventually, metric, sleep } from '../support/client.mjs';
 import { BACKENDS, isReady, startFleet } from '../support/fleet.mjs';
-import { befriend, people } from '../support/people.mjs';
+import { befriend, uniqueUsers } from '../support/contacts.mjs';
 import { startProxy } from '../support/proxy.mjs';
-import { cutOff, hear, isOffline } from '../support/recovery.mjs';
+import { cutOff, nextText, waitUntilOffline } from '../support/recovery.mjs';
 import { closeAllSocketIo, connectSocketIo, PARSERS, TRANSPORTS } from '../support/socketio.mjs';
 
 const RECOVERY_MS = 6000;
@@ -48,7 +48,7 @@ for (const [kind, backend] of Object.entries(BACKENDS))
     afterEach(() => {
       closeAll();
       closeAllSocketIo();
-      proxy.turnTo(one.port);
+      proxy.forwardTo(one.port);
     });
 
     const join = (user, options) =>
@@ -59,7 +59,7 @@ for (const [kind, backend] of Object.entries(BACKENDS))
     /** Cut off by one gateway, away while `meanwhile` goes on, then back by itself on the other. */
     const move = (client, user, meanwhile, { awayMs = 900, to = two } = {}) => {
       const cut = () => {
-        proxy.turnTo(to.port);
+        proxy.forwardTo(to.port);
         proxy.cut();
       };
       return cutOff(client, user, { server: two, awayMs, cut, meanwhile });
@@ -73,11 +73,11 @@ for (const [kind, backend] of Object.entries(BACKENDS))
     );
     for (const [name, options] of KINDS)
       test(`${name}: recovered on the other gateway, and back on the first`, async () => {
-        const [ann] = people('ann');
+        const [ann] = uniqueUsers('ann');
         const client = await join(ann, options);
         const { id } = client.socket;
         await send(ann, 'before');
-        assert.equal(await hear(client), 'before');
+        assert.equal(await nextText(client), 'before');
         await move(client, ann, async () => {
           await send(ann, 'one');
           await send(ann, 'two', one);
@@ -85,20 +85,20 @@ for (const [kind, backend] of Object.entries(BACKENDS))
         });
         assert.equal(client.socket.recovered, true);
         assert.equal(client.socket.id, id);
-        const missed = [await hear(client), await hear(client), await hear(client)];
+        const missed = [await nextText(client), await nextText(client), await nextText(client)];
         assert.deepEqual(missed.sort(), ['one', 'three', 'two']); // by two roads: in any order
         await send(ann, 'between');
-        assert.equal(await hear(client), 'between');
+        assert.equal(await nextText(client), 'between');
         await move(client, ann, () => send(ann, 'four'), { to: one });
         assert.equal(client.socket.recovered, true);
         assert.equal(client.socket.id, id);
-        assert.equal(await hear(client), 'four');
+        assert.equal(await nextText(client), 'four');
         await client.settle();
         assert.equal(client.count('delivery'), 0, 'each once');
       });
 
     test('whatever comes while it is cut off and comes back, comes once and in order', async () => {
-      const [ann] = people('ann');
+      const [ann] = uniqueUsers('ann');
       const client = await join(ann, { transports: ['websocket'] });
       let sent = 0;
       let goesOn = true;
@@ -112,20 +112,20 @@ for (const [kind, backend] of Object.entries(BACKENDS))
       await sleep(100);
       const back = client.connected();
       client.socket.io.reconnectionDelay(200);
-      proxy.turnTo(two.port);
+      proxy.forwardTo(two.port);
       proxy.cut();
       await back;
       await sleep(100);
       goesOn = false;
       await stream;
       assert.equal(client.socket.recovered, true);
-      for (let at = 0; at < sent; at += 1) assert.equal(await hear(client), `${at}`);
+      for (let at = 0; at < sent; at += 1) assert.equal(await nextText(client), `${at}`);
       await client.settle();
       assert.equal(client.count('delivery'), 0, 'each once');
     });
 
     test('who is away for too long starts anew', async () => {
-      const [ann] = people('ann');
+      const [ann] = uniqueUsers('ann');
       const client = await join(ann, { transports: ['websocket'] });
       const { id } = client.socket;
       await move(client, ann, () => send(ann, 'lost'), { awayMs: RECOVERY_MS + 1000 });
@@ -136,7 +136,7 @@ for (const [kind, backend] of Object.entries(BACKENDS))
     });
 
     test('too much to keep is not recovered in part', async () => {
-      const [ann] = people('ann');
+      const [ann] = uniqueUsers('ann');
       const client = await join(ann, { transports: ['websocket'] });
       await move(
         client,
@@ -150,7 +150,7 @@ for (const [kind, backend] of Object.entries(BACKENDS))
     });
 
     test('an event in Redis that is none is not recovered, and does no harm', async () => {
-      const [ann] = people('ann');
+      const [ann] = uniqueUsers('ann');
       const client = await join(ann, { transports: ['polling'] });
       const { id } = client.socket;
       await move(client, ann, async () => {
@@ -162,11 +162,11 @@ for (const [kind, backend] of Object.entries(BACKENDS))
       assert.equal(client.socket.recovered, false);
       assert.notEqual(client.socket.id, id);
       await send(ann, 'after');
-      assert.equal(await hear(client), 'after');
+      assert.equal(await nextText(client), 'after');
     });
 
     test('the private id of somebody else recovers nothing, and takes nothing away', async () => {
-      const [ann, eve] = people('ann', 'eve');
+      const [ann, eve] = uniqueUsers('ann', 'eve');
       const client = await join(ann, { transports: ['websocket'] });
       await client.settle();
       const { _pid: pid, _lastOffset: offset, id } = client.socket;
@@ -180,16 +180,16 @@ for (const [kind, backend] of Object.entries(BACKENDS))
       await thief.settle();
       assert.equal(thief.count('delivery'), 0);
       assert.equal(client.socket.id, id);
-      assert.equal(await hear(client), 'secret');
+      assert.equal(await nextText(client), 'secret');
     });
 
     test('of two connections with one private id, one is recovered', async () => {
-      const [ann] = people('ann');
+      const [ann] = uniqueUsers('ann');
       const client = await join(ann, { transports: ['websocket'], reconnection: false });
       await client.settle();
       const { _pid: pid, _lastOffset: offset, id } = client.socket;
       proxy.cut();
-      await isOffline(two, ann);
+      await waitUntilOffline(two, ann);
       const token = await two.token(ann);
       const both = await Promise.all(
         [one, two].map((server) => connectSocketIo(server, ann, { auth: { token, pid, offset } })),
@@ -199,45 +199,45 @@ for (const [kind, backend] of Object.entries(BACKENDS))
 
     test('who is sent away by a drain is recovered elsewhere', async () => {
       const third = await fleet.start('gw-003');
-      await fleet.linked();
-      proxy.turnTo(third.port);
-      const [ann] = people('ann');
+      await fleet.waitUntilLinked();
+      proxy.forwardTo(third.port);
+      const [ann] = uniqueUsers('ann');
       const client = await join(ann, { transports: ['websocket'] });
       const { id } = client.socket;
       await send(ann, 'before');
-      assert.equal(await hear(client), 'before');
+      assert.equal(await nextText(client), 'before');
       let ended;
       const cut = () => {
-        proxy.turnTo(two.port);
+        proxy.forwardTo(two.port);
         ended = third.stop();
       };
       await cutOff(client, ann, { server: two, awayMs: 900, cut, meanwhile: () => send(ann, 'missed') });
       assert.equal(await ended, 0);
       assert.equal(client.socket.recovered, true);
       assert.equal(client.socket.id, id);
-      assert.equal(await hear(client), 'missed');
+      assert.equal(await nextText(client), 'missed');
       await client.settle();
       assert.equal(client.count('delivery'), 0, 'each once');
     });
 
     test('with its gateway a session dies', async () => {
       const third = await fleet.start('gw-004');
-      proxy.turnTo(third.port);
-      const [ann] = people('ann');
+      proxy.forwardTo(third.port);
+      const [ann] = uniqueUsers('ann');
       const client = await join(ann, { transports: ['websocket'] });
       const { id } = client.socket;
       const back = client.connected();
-      proxy.turnTo(two.port);
+      proxy.forwardTo(two.port);
       await fleet.crash(third);
       await back;
       assert.equal(client.socket.recovered, false);
       assert.notEqual(client.socket.id, id);
       await send(ann, 'after');
-      assert.equal(await hear(client), 'after');
+      assert.equal(await nextText(client), 'after');
     });
 
     test('what went by while Redis was away is not passed over in silence', async () => {
-      const [ann, bob] = people('ann', 'bob');
+      const [ann, bob] = uniqueUsers('ann', 'bob');
       const chatId = `chat-${ann}`;
       await befriend(two, ann, bob);
       await makeChat(two, chatId, ann, bob);
@@ -256,7 +256,7 @@ for (const [kind, backend] of Object.entries(BACKENDS))
       assert.equal(client.socket.recovered, false);
       await move(client, ann, () => send(ann, 'kept'), { to: one });
       assert.equal(client.socket.recovered, true);
-      assert.equal(await hear(client), 'kept');
+      assert.equal(await nextText(client), 'kept');
     });
 
     test('recoveries are counted where they happen', async () => {

@@ -7,9 +7,9 @@ import { after, afterEach, before, describe, test } from 'node:test';
 import { closeAll, connect, deliver, nested } from '../support/client.mjs';
 import { newChat, sendMessage } from '../support/chats.mjs';
 import { EngineSession, EngineSocket } from '../support/engine.mjs';
-import { befriend, people } from '../support/people.mjs';
+import { befriend, uniqueUsers } from '../support/contacts.mjs';
 import { startProxy } from '../support/proxy.mjs';
-import { cutOff, hear } from '../support/recovery.mjs';
+import { cutOff, nextText } from '../support/recovery.mjs';
 import { describeBoth } from '../support/reference.mjs';
 import { startServer } from '../support/server.mjs';
 import {
@@ -146,7 +146,7 @@ describe('MessagePack and everybody else', () => {
         connectSocketIo(server, user, { transports, parser, ...options });
 
       test('presence, messages and typing, from and to clients of every kind', async () => {
-        const [ann, bob, cat] = people('ann', 'bob', 'cat');
+        const [ann, bob, cat] = uniqueUsers('ann', 'bob', 'cat');
         await befriend(server, ann, bob);
         await befriend(server, ann, cat);
         await befriend(server, bob, cat);
@@ -181,11 +181,11 @@ describe('MessagePack and everybody else', () => {
         assert.equal((await plain.next('typing', is(ann))).typing, true);
         packed.close();
         await plain.next('friend_offline', is(ann));
-        assert.equal((await native.change(ann, 'offline')).status, 'offline');
+        assert.equal((await native.nextChange(ann, 'offline')).status, 'offline');
       });
 
       test('a call', async () => {
-        const [ann, bob] = people('ann', 'bob');
+        const [ann, bob] = uniqueUsers('ann', 'bob');
         await befriend(server, ann, bob);
         const [caller, callee] = [await join(ann), await join(bob, { parser: undefined })];
         const { call_id: callId } = await caller.ask('call:request', { to: bob });
@@ -211,7 +211,7 @@ describe('MessagePack and everybody else', () => {
       });
 
       test('whatever is delivered arrives as it was', async () => {
-        const [ann] = people('ann');
+        const [ann] = uniqueUsers('ann');
         const client = await join(ann);
         for (const data of [
           [0, 127, 128, 255, 256, 65535, 65536, 2 ** 32, Number.MAX_SAFE_INTEGER],
@@ -233,12 +233,12 @@ describe('MessagePack and everybody else', () => {
         'very deep': JSON.parse(`${'['.repeat(50)}${']'.repeat(50)}`),
       }))
         test(`an argument that is ${what} is refused, and the connection stays`, async () => {
-          const [ann] = people('ann');
+          const [ann] = uniqueUsers('ann');
           await expectRefused(await join(ann), value);
         });
 
       test('who is cut off is recovered, with its id and what it missed, again and again', async () => {
-        const [ann] = people('ann');
+        const [ann] = uniqueUsers('ann');
         const place = { ...server, url: proxy.url };
         const client = await connectSocketIo(place, ann, {
           transports, parser, randomizationFactor: 0,
@@ -248,7 +248,7 @@ describe('MessagePack and everybody else', () => {
         const away = (meanwhile) =>
           cutOff(client, ann, { server, awayMs: 600, cut: () => proxy.cut(), meanwhile });
         await send('before');
-        assert.equal(await hear(client), 'before');
+        assert.equal(await nextText(client), 'before');
         for (const [one, two] of [['one', 'two'], ['ä\n"', 'three']]) {
           await away(async () => {
             await send(one);
@@ -256,17 +256,17 @@ describe('MessagePack and everybody else', () => {
           });
           assert.equal(client.socket.recovered, true);
           assert.equal(client.socket.id, id);
-          assert.equal(await hear(client), one);
-          assert.equal(await hear(client), two);
+          assert.equal(await nextText(client), one);
+          assert.equal(await nextText(client), two);
         }
         await send('after');
-        assert.equal(await hear(client), 'after');
+        assert.equal(await nextText(client), 'after');
         await client.settle();
         assert.equal(client.count('delivery'), 0, 'each once');
       });
 
       test('a token that is not good is refused, and a good one may follow', async () => {
-        const [ann] = people('ann');
+        const [ann] = uniqueUsers('ann');
         const auth = { token: 'nonsense' };
         const client = openSocketIo(server, { transports, parser, auth });
         const { data } = await connectError(client);
@@ -278,7 +278,7 @@ describe('MessagePack and everybody else', () => {
       });
 
       test('user:disconnect is acknowledged, and the server lets go', async () => {
-        const [ann] = people('ann');
+        const [ann] = uniqueUsers('ann');
         const client = await join(ann);
         const gone = client.disconnected();
         assert.equal((await client.ask('user:disconnect')).type, 'ok');

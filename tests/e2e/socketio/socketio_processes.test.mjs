@@ -5,13 +5,13 @@ import { after, afterEach, before, test } from 'node:test';
 import { eventually, sleep } from '../support/client.mjs';
 import { engineSend } from '../support/engine.mjs';
 import {
-  areAnswered,
+  expectAllAnswered,
   joinRoaming,
   OK,
-  roam,
-  startBeside,
+  exchangeHeartbeats,
+  startOnSamePort,
   startRoaming,
-  takeTurns,
+  postInTurns,
   UNKNOWN_SID,
 } from '../support/roaming.mjs';
 import { startServer } from '../support/server.mjs';
@@ -28,7 +28,7 @@ let second;
 let token;
 
 const startAnother = (nodeId) =>
-  startBeside(first, { args: ['--node-id', nodeId, '--workers', '2'] });
+  startOnSamePort(first, { args: ['--node-id', nodeId, '--workers', '2'] });
 
 before(async () => {
   first = await startServer({ args: ['--node-id', 'first', '--workers', '2'] });
@@ -58,22 +58,22 @@ const connectMany = (transports) =>
   );
 
 test('a session is served by whichever process its requests reach', async () => {
-  await roam(await joinRoaming(first, token), { requests: REQUESTS });
+  await exchangeHeartbeats(await joinRoaming(first, token), { requests: REQUESTS });
 });
 
 test('a connection goes back and forth between processes', async () => {
-  await takeTurns(await Promise.all(Array.from({ length: 8 }, () => startRoaming(first))), Agent);
+  await postInTurns(await Promise.all(Array.from({ length: 8 }, () => startRoaming(first))), Agent);
 });
 
 test('a large body arrives whole at another process', async () => {
-  await roam(await joinRoaming(first, token), { requests: 12, paddingBytes: 400000 });
+  await exchangeHeartbeats(await joinRoaming(first, token), { requests: 12, paddingBytes: 400000 });
 });
 
 for (const [name, transports] of Object.entries(TRANSPORTS))
   test(`many clients, ${name}`, async () => {
     const clients = await connectMany(transports);
     assert.equal(new Set(clients.map(({ place }) => place)).size, 2, 'they are spread');
-    await areAnswered(clients, transports);
+    await expectAllAnswered(clients, transports);
   });
 
 test('ids that name nobody are unknown, and nothing else happens', async () => {

@@ -5,9 +5,9 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { closeAll, connect, deliver, metric } from '../support/client.mjs';
-import { befriend, expectRest, people } from '../support/people.mjs';
+import { befriend, expectRest, uniqueUsers } from '../support/contacts.mjs';
 import { startProxy } from '../support/proxy.mjs';
-import { cutOff, hear, isOffline, isSettled } from '../support/recovery.mjs';
+import { cutOff, nextText, waitUntilOffline, waitUntilSettled } from '../support/recovery.mjs';
 import { startServer } from '../support/server.mjs';
 import { closeAllSocketIo, connectSocketIo, TRANSPORTS } from '../support/socketio.mjs';
 
@@ -53,42 +53,42 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
     };
 
     test('a client that was cut off is recovered, with its id and what it missed', async () => {
-      const [ann] = people('ann');
+      const [ann] = uniqueUsers('ann');
       const client = await join(ann);
       const { id } = client.socket;
       assert.equal(client.socket.recovered, false);
       await send(ann, 'before');
-      assert.equal(await hear(client), 'before');
+      assert.equal(await nextText(client), 'before');
       await away(client, ann, async () => {
         await send(ann, 'one');
         await send(ann, 'two');
       });
       assert.equal(client.socket.recovered, true);
       assert.equal(client.socket.id, id);
-      assert.equal(await hear(client), 'one');
-      assert.equal(await hear(client), 'two');
+      assert.equal(await nextText(client), 'one');
+      assert.equal(await nextText(client), 'two');
       await send(ann, 'after');
-      assert.equal(await hear(client), 'after');
+      assert.equal(await nextText(client), 'after');
       await client.settle();
       assert.equal(client.count('delivery'), 0, 'each once');
     });
 
     test('again and again', async () => {
-      const [ann] = people('ann');
+      const [ann] = uniqueUsers('ann');
       const client = await join(ann);
       const { id } = client.socket;
       for (const text of ['one', 'two', 'three']) {
         await away(client, ann, () => send(ann, text));
         assert.equal(client.socket.recovered, true);
         assert.equal(client.socket.id, id);
-        assert.equal(await hear(client), text);
+        assert.equal(await nextText(client), text);
       }
       await client.settle();
       assert.equal(client.count('delivery'), 0, 'each once');
     });
 
     test('messages of chats are recovered, and chats stay open', async () => {
-      const [ann, bob] = people('ann', 'bob');
+      const [ann, bob] = uniqueUsers('ann', 'bob');
       await befriend(server, ann, bob);
       const body = { members: [ann, bob] };
       const { chat_id: chatId } = await expectRest(server, 201, 'POST', '/v1/chats', ann, body);
@@ -111,7 +111,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
     });
 
     test('a call goes on', async () => {
-      const [ann, bob] = people('ann', 'bob');
+      const [ann, bob] = uniqueUsers('ann', 'bob');
       await befriend(server, ann, bob);
       const client = await join(ann);
       const native = await connect(server, bob);
@@ -127,12 +127,12 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
     });
 
     test('who is away for too long starts anew', async () => {
-      const [ann] = people('ann');
+      const [ann] = uniqueUsers('ann');
       const client = await join(ann);
       const { id } = client.socket;
       client.socket.io.reconnectionDelay(RECOVERY_MS + 1000);
       client.socket.io.reconnectionDelayMax(RECOVERY_MS + 1000);
-      await isSettled(client);
+      await waitUntilSettled(client);
       const back = client.connected();
       proxy.cut();
       await back;
@@ -141,11 +141,11 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
     });
 
     test('who leaves starts anew', async () => {
-      const [ann] = people('ann');
+      const [ann] = uniqueUsers('ann');
       const client = await join(ann);
       const { id } = client.socket;
       client.socket.disconnect();
-      await isOffline(server, ann);
+      await waitUntilOffline(server, ann);
       client.socket.connect();
       await client.connected();
       assert.equal(client.socket.recovered, false);
@@ -154,14 +154,14 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
   });
 
 test('too much to keep is not recovered in part', async () => {
-  const [ann] = people('ann');
+  const [ann] = uniqueUsers('ann');
   const client = await connectSocketIo({ ...server, url: proxy.url }, ann, {
     transports: ['websocket'],
     reconnection: false,
   });
   await client.settle();
   proxy.cut();
-  await isOffline(server, ann);
+  await waitUntilOffline(server, ann);
   for (let at = 0; at < 120; at += 1) await send(ann, `${at}`);
   client.socket.connect();
   await client.connected();
@@ -171,7 +171,7 @@ test('too much to keep is not recovered in part', async () => {
 });
 
 test('the private id of somebody else recovers nothing', async () => {
-  const [ann, eve] = people('ann', 'eve');
+  const [ann, eve] = uniqueUsers('ann', 'eve');
   const client = await connectSocketIo({ ...server, url: proxy.url }, ann, {
     transports: ['websocket'],
     reconnection: false,
@@ -180,7 +180,7 @@ test('the private id of somebody else recovers nothing', async () => {
   const { _pid: pid, _lastOffset: offset, id } = client.socket;
   assert.match(offset, /^[0-9a-f]{16}$/);
   proxy.cut();
-  await isOffline(server, ann);
+  await waitUntilOffline(server, ann);
   await send(ann, 'secret');
   const token = await server.token(eve);
   const thief = await connectSocketIo(server, eve, { auth: { token, pid, offset } });

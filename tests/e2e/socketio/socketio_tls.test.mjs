@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { certificateSettings, makeCertificate } from '../support/certificate.mjs';
 import {
-  areAnswered,
+  expectAllAnswered,
   joinRoaming,
-  roam,
-  startBeside,
+  exchangeHeartbeats,
+  startOnSamePort,
   startRoaming,
-  takeTurns,
+  postInTurns,
   UNKNOWN_SID,
 } from '../support/roaming.mjs';
 import { startServer } from '../support/server.mjs';
@@ -45,16 +45,16 @@ const connectOne = (transports) =>
   connectSocketIo(server, 'tess', { token, transports, rejectUnauthorized: false });
 
 test('a session is served by whichever worker its requests reach', async () => {
-  await roam(await joinRoaming(server, token), { requests: REQUESTS });
+  await exchangeHeartbeats(await joinRoaming(server, token), { requests: REQUESTS });
 });
 
 test('bodies of many records arrive whole', async () => {
-  await roam(await joinRoaming(server, token), { requests: 12, paddingBytes: 200000 });
+  await exchangeHeartbeats(await joinRoaming(server, token), { requests: 12, paddingBytes: 200000 });
 });
 
 test('a connection goes from worker to worker and back', async () => {
   const sessions = Array.from({ length: 8 }, () => joinRoaming(server, token));
-  await takeTurns(await Promise.all(sessions), Agent);
+  await postInTurns(await Promise.all(sessions), Agent);
 });
 
 for (const [name, transports] of Object.entries(TRANSPORTS))
@@ -62,14 +62,14 @@ for (const [name, transports] of Object.entries(TRANSPORTS))
     const clients = await Promise.all(
       Array.from({ length: CLIENTS }, () => connectOne(transports)),
     );
-    await areAnswered(clients, transports);
+    await expectAllAnswered(clients, transports);
     const places = clients.map((client) => client.next('connection_established'));
     const ids = (await Promise.all(places)).map(({ server_id: id }) => id);
     assert.ok(new Set(ids).size > 1, 'they are spread');
   });
 
 test('a request that reaches another process is refused, so that the client starts anew', async () => {
-  const second = await startBeside(server, {
+  const second = await startOnSamePort(server, {
     args: [...ARGS, '--node-id', 'second'],
     settings: certificateSettings(directory),
   });

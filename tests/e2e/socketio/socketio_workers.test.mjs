@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
 import { after, afterEach, before, test } from 'node:test';
 import { closeAll, connect, devToken, eventually, rest } from '../support/client.mjs';
-import { befriend, people } from '../support/people.mjs';
-import { areAnswered, joinRoaming, roam, startRoaming, takeTurns } from '../support/roaming.mjs';
+import { befriend, uniqueUsers } from '../support/contacts.mjs';
+import { expectAllAnswered, exchangeHeartbeats, joinRoaming, startRoaming, postInTurns } from '../support/roaming.mjs';
 import { startServer } from '../support/server.mjs';
 import { closeAllSocketIo, connectSocketIo, TRANSPORTS } from '../support/socketio.mjs';
 
@@ -24,26 +24,26 @@ afterEach(() => {
 });
 
 test('a session is served by whichever worker its requests reach', async () => {
-  await roam(await joinRoaming(server, await devToken(server, 'roam')), { requests: REQUESTS });
+  await exchangeHeartbeats(await joinRoaming(server, await devToken(server, 'roam')), { requests: REQUESTS });
 });
 
 test('a connection that was handed over serves further requests, of others too', async () => {
-  await takeTurns(await Promise.all(Array.from({ length: 8 }, () => startRoaming(server))), Agent);
+  await postInTurns(await Promise.all(Array.from({ length: 8 }, () => startRoaming(server))), Agent);
 });
 
 test('a large body arrives whole at another worker', async () => {
   const session = await joinRoaming(server, await devToken(server, 'large'));
-  await roam(session, { requests: 12, paddingBytes: 60000 });
+  await exchangeHeartbeats(session, { requests: 12, paddingBytes: 60000 });
 });
 
 for (const [transport, transports] of Object.entries(TRANSPORTS))
   test(`many clients, ${transport}`, async () => {
-    const [ann] = people('ann');
+    const [ann] = uniqueUsers('ann');
     const token = await devToken(server, ann);
     const clients = await Promise.all(
       Array.from({ length: 24 }, () => connectSocketIo(server, ann, { token, transports })),
     );
-    await areAnswered(clients, transports);
+    await expectAllAnswered(clients, transports);
     const admin = await server.token('root', { scope: 'admin' });
     const path = `/admin/v1/connections?user=${ann}`;
     const { body } = await rest(server, 'GET', path, { token: admin });
@@ -53,7 +53,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
   });
 
 test('friends on different workers, polling and native, see each other', async () => {
-  const [ann, bob] = people('ann', 'bob');
+  const [ann, bob] = uniqueUsers('ann', 'bob');
   await befriend(server, ann, bob);
   for (let at = 0; at < 6; at += 1) {
     const client = await connectSocketIo(server, ann, { transports: ['polling'] });

@@ -1,4 +1,4 @@
-/** The browser the page is tested in. $CHROMIUM names another one. */
+/** Launches the browser for tests of the page: /usr/bin/chromium, or the program that $CHROMIUM names. */
 import { chromium } from 'playwright-core';
 
 const FLAGS = [

@@ -1,23 +1,23 @@
 /**
- * A server, a browser, and for each test as many browser contexts as it has people. All of it ends by
- * itself; a test in which a page complains fails.
+ * One server and one browser for a test file, with a browser context of its own for each user. Everything is
+ * closed after the tests. A test fails if a page reports an error.
  */
 import assert from 'node:assert/strict';
 import { after, afterEach, before } from 'node:test';
 import { launchBrowser } from './browser.mjs';
 import { openAs, openContext } from './page.mjs';
-import { befriend } from './people.mjs';
+import { befriend } from './contacts.mjs';
 import { startServer } from './server.mjs';
 
-/** Call it at the top of a test file; `server`, with these settings, is there when the first test runs. */
+/** Registers the hooks of a test file. `server` runs with these settings before the first test starts. */
 export function useBrowsers({ settings } = {}) {
   let browser;
   let contexts = [];
-  let isForgiven = false;
+  let mayPagesFail = false;
   const browsers = {
     server: undefined,
 
-    /** The page of somebody in a context of its own, which `prepare` may change first. */
+    /** Opens the page as a user, in a new context; `prepare` may change the context first. */
     async open(name, { prepare = () => {}, at = browsers.server, more = '' } = {}) {
       const context = await openContext(browser);
       contexts.push(context);
@@ -25,15 +25,15 @@ export function useBrowsers({ settings } = {}) {
       return openAs(context, at, name, more);
     },
 
-    /** The pages of two who are contacts. */
-    async friends(one, other, { at = browsers.server } = {}) {
+    /** Makes two users contacts and opens the page of each. */
+    async openFriends(one, other, { at = browsers.server } = {}) {
       await befriend(at, one, other);
       return Promise.all([one, other].map((name) => browsers.open(name, { at })));
     },
 
-    /** In this test pages may complain. */
-    forgive() {
-      isForgiven = true;
+    /** Accepts errors of the pages until the current test ends. */
+    allowPageErrors() {
+      mayPagesFail = true;
     },
   };
 
@@ -46,11 +46,11 @@ export function useBrowsers({ settings } = {}) {
     await browsers.server?.stop();
   });
   afterEach(async () => {
-    const complaints = isForgiven ? [] : contexts.flatMap((context) => context.complaints);
+    const pageErrors = mayPagesFail ? [] : contexts.flatMap((context) => context.pageErrors);
     await Promise.all(contexts.map((context) => context.close()));
     contexts = [];
-    isForgiven = false;
-    assert.deepEqual(complaints, []);
+    mayPagesFail = false;
+    assert.deepEqual(pageErrors, []);
   });
   return browsers;
 }

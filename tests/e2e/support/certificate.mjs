@@ -1,4 +1,4 @@
-/** Certificates made for the occasion, for the loopback interface. */
+/** Self-signed certificates for the loopback interface, made at test time. */
 import { execFile } from 'node:child_process';
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Puts certificate.pem of this name, and its key.pem, in their places in a directory at once. */
+/** Writes certificate.pem with this common name, and key.pem, into a directory; each file is replaced atomically. */
 export async function makeCertificate(directory, name) {
   const [certificate, key] = [join(directory, `${name}.crt`), join(directory, `${name}.key`)];
   const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
@@ -17,7 +17,7 @@ export async function makeCertificate(directory, name) {
   await rename(certificate, join(directory, 'certificate.pem'));
 }
 
-/** The settings with which a server uses them. */
+/** Settings of a server that uses the certificate in this directory. */
 export const certificateSettings = (directory) => ({
   'gateway.tls.certificate_file': join(directory, 'certificate.pem'),
   'gateway.tls.key_file': join(directory, 'key.pem'),

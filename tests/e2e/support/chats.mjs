@@ -1,9 +1,9 @@
-/** Chats and the messages in them, over WebSocket and over REST: what tests of sending and syncing share. */
+/** Creates chats, and sends and reads messages over WebSocket and REST. */
 import assert from 'node:assert/strict';
 import { rest } from './client.mjs';
-import { expectRest } from './people.mjs';
+import { expectRest } from './contacts.mjs';
 
-/** For tests that are about something else: more than they ever send. */
+/** Rate limits that no test reaches. */
 export const AMPLE_RATES = {
   'gateway.backpressure.inbound.rate_limit_per_second': 100000,
   'gateway.backpressure.inbound.rate_limit_burst': 100000,
@@ -11,20 +11,20 @@ export const AMPLE_RATES = {
   'gateway.backpressure.inbound.command_rate_burst': 100000,
 };
 
-/** By default. */
+/** The server's default. */
 export const BODY_BYTES_MAX = 4096;
 
-/** How many a round trip of `fill` carries. */
+/** How many messages `fillChat` sends before it waits for the answers. */
 const FILL_AT_ONCE = 50;
 
 let lastChat = 0;
 let lastMessage = 0;
 
-/** Makes a chat of these; the first of them does it. */
+/** Creates a chat with this id, on behalf of the first member. */
 export const makeChat = (server, chatId, ...members) =>
   expectRest(server, 201, 'POST', '/v1/chats', members[0], { chat_id: chatId, members });
 
-/** The same under a name nobody else in the file uses, which is the answer. */
+/** Creates a chat with an id that is unique in the test file; returns the id. */
 export async function newChat(server, ...members) {
   lastChat += 1;
   const chatId = `chat-${lastChat}`;
@@ -37,7 +37,7 @@ const uniqueId = () => {
   return `m-${lastMessage}`;
 };
 
-/** Sends once; what it was answered with, whether or not it was taken. */
+/** Sends a message once; returns the answer, an acknowledgement or an error. */
 export const sendMessage = (client, chatId, body, clientMessageId = uniqueId()) =>
   client.ask({
     type: 'send_message',
@@ -54,8 +54,8 @@ export const postMessage = (server, user, chatId, body) =>
 export const history = (server, user, chatId, query = '') =>
   rest(server, 'GET', messagesPath(chatId) + query, { user });
 
-/** Sends `count` messages, a few at a time. */
-export async function fill(client, chatId, count, body = (n) => `text ${n}`) {
+/** Sends `count` messages, some at a time; each must be acknowledged. */
+export async function fillChat(client, chatId, count, body = (n) => `text ${n}`) {
   for (let n = 1; n <= count; n += FILL_AT_ONCE) {
     const some = Array.from({ length: Math.min(FILL_AT_ONCE, count - n + 1) }, (_, i) => n + i);
     const acks = await Promise.all(some.map((m) => sendMessage(client, chatId, body(m))));

@@ -1,10 +1,10 @@
 /**
- * A native client as thin as can be: JSON over the npm `ws` client, every message kept in order
- * until a test asks for it. The connections of a test file are ended with `closeAll()`.
+ * A thin native client: JSON over the npm `ws` client. It keeps every message in order until a test
+ * takes it. `closeAll()` ends all connections of a test file.
  */
 import { WebSocket } from 'ws';
 
-/** How long anything that should come at once may take on a busy machine. */
+/** Time limit, on a busy machine, for anything that should happen at once. */
 export const SOON_MS = 10000;
 
 const clients = new Set();
@@ -12,28 +12,28 @@ let lastId = 0;
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Arrays in arrays, so many levels deep. */
+/** An array nested this many levels deep. */
 export const nested = (levels) => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
 
-/** `promise`, or an error that says what did not come. */
+/** Settles as `promise` does, or rejects after `ms` with an error that names what was awaited. */
 export function within(ms, promise, what) {
   let timer;
-  const late = new Promise((_, reject) => {
+  const timeout = new Promise((_, reject) => {
     timer = setTimeout(() => {
-      const missing = typeof what === 'function' ? what() : what;
-      reject(new Error(`within ${ms} ms no ${missing}`));
+      const awaited = typeof what === 'function' ? what() : what;
+      reject(new Error(`timed out after ${ms} ms, waiting for: ${awaited}`));
     }, ms);
   });
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+  return Promise.race([promise, timeout]).finally(() => clearTimeout(timer));
 }
 
-/** Asks again until `check` gives something true. */
+/** Repeats `check` until its result is truthy, and returns that result. */
 export async function eventually(check, what, ms = SOON_MS) {
   const deadlineMs = Date.now() + ms;
   for (;;) {
     const found = await check();
     if (found) return found;
-    if (Date.now() > deadlineMs) throw new Error(`${what} did not come true within ${ms} ms`);
+    if (Date.now() > deadlineMs) throw new Error(`timed out after ${ms} ms, waiting for: ${what}`);
     await sleep(20);
   }
 }
@@ -43,14 +43,14 @@ const summary = (messages) => JSON.stringify(messages).slice(-1000);
 const webSocketUrl = (server, path) => new URL(path, server.url).href.replace(/^http/, 'ws');
 
 class Client {
-  /** What came and was not asked for yet. */
+  /** Messages that no test has taken yet. */
   messages = [];
 
   /** Payloads of pings and pongs, in order. */
   pings = [];
   pongs = [];
 
-  #waiting = [];
+  #waiters = [];
 
   constructor(socket) {
     this.socket = socket;
@@ -62,7 +62,7 @@ class Client {
     socket.on('pong', (data) => this.pongs.push(data.toString()));
     socket.on('message', (data) => {
       this.messages.push(JSON.parse(data));
-      for (const look of this.#waiting) look();
+      for (const tryTake of this.#waiters) tryTake();
     });
     clients.add(this);
   }
@@ -71,28 +71,28 @@ class Client {
     this.socket.send(typeof message === 'string' ? message : JSON.stringify(message));
   }
 
-  /** The first message not taken yet that fits: a type, or a test of the message. */
+  /** Takes the first message that matches `wanted`: a type, or a predicate. Waits for it if it has not arrived. */
   next(wanted, timeoutMs = SOON_MS) {
-    const fits = typeof wanted === 'string' ? ({ type }) => type === wanted : wanted;
-    let look;
-    const forget = () => {
-      this.#waiting = this.#waiting.filter((other) => other !== look);
+    const matches = typeof wanted === 'string' ? ({ type }) => type === wanted : wanted;
+    let tryTake;
+    const stopWaiting = () => {
+      this.#waiters = this.#waiters.filter((waiter) => waiter !== tryTake);
     };
     const found = new Promise((resolve) => {
-      look = () => {
-        const at = this.messages.findIndex(fits);
+      tryTake = () => {
+        const at = this.messages.findIndex(matches);
         if (at < 0) return;
-        forget(); // before another message comes in the same packet
+        stopWaiting(); // now, because one packet may carry several messages
         resolve(this.messages.splice(at, 1)[0]);
       };
-      this.#waiting.push(look);
-      look();
+      this.#waiters.push(tryTake);
+      tryTake();
     });
-    const what = () => `${wanted}, but ${summary(this.messages)}`;
-    return within(timeoutMs, found, what).finally(forget);
+    const what = () => `${wanted}; messages not taken: ${summary(this.messages)}`;
+    return within(timeoutMs, found, what).finally(stopWaiting);
   }
 
-  /** Sends a command and waits for what answers it. */
+  /** Sends a command and waits for its reply. */
   ask(message, timeoutMs) {
     lastId += 1;
     const id = `e2e-${lastId}`;
@@ -100,8 +100,8 @@ class Client {
     return this.next((answer) => answer.id === id, timeoutMs);
   }
 
-  /** The next change of one user's presence, of one status if that is given. */
-  change(user, status, timeoutMs) {
+  /** Takes the next change of a user's presence, to this status if one is given. */
+  nextChange(user, status, timeoutMs) {
     return this.next(
       (message) =>
         message.type === 'presence_changed' &&
@@ -111,7 +111,7 @@ class Client {
     );
   }
 
-  /** Everything the server sent before it answers this has come when it returns. */
+  /** Waits until everything the server has sent so far has arrived; returns the messages not taken. */
   async settle() {
     await this.ask({ type: 'heartbeat' });
     return this.messages;
@@ -125,7 +125,7 @@ class Client {
     return (await this.ask({ type: 'query_presence', user_ids: users })).presences;
   }
 
-  /** The code and reason of the end, which must come soon. */
+  /** Waits until the connection is closed; returns code and reason. */
   ended(timeoutMs = SOON_MS) {
     return within(timeoutMs, this.closed, 'end of the connection');
   }
@@ -135,14 +135,14 @@ class Client {
     return this.ended();
   }
 
-  /** Gone without a word, as with a cable pulled. */
+  /** Ends the connection without a close frame, like a pulled cable. */
   terminate() {
     this.socket.terminate();
   }
 }
 
 /**
- * Opens a connection and waits for its greeting, kept as `client.established`.
+ * Opens a connection and waits for `connection_established`, which it keeps as `client.established`.
  *
  * @param {{url: string}} server
  * @param {string} user
@@ -159,12 +159,12 @@ export async function connect(server, user, { token, device, path = 'v1/ws', ws 
   return client;
 }
 
-/** A connection that was asked for, whatever becomes of it. */
+/** Starts to open a connection; it may still be refused. */
 export function openSocket(url, protocols = [], options = {}) {
   return new Client(new WebSocket(url, protocols, { perMessageDeflate: false, ...options }));
 }
 
-/** A token as the page gets it. */
+/** A token from `/dev/token`, as the page gets it. */
 export async function devToken(server, user) {
   const response = await fetch(`${server.url}dev/token`, {
     method: 'POST',
@@ -173,7 +173,7 @@ export async function devToken(server, user) {
   return (await response.json()).token;
 }
 
-/** The status and error code with which an upgrade is refused; fails if it is not. */
+/** Opens a WebSocket that the server must refuse; returns status, headers and error. */
 export function refusal(url, protocols = [], options = {}) {
   const socket = new WebSocket(url, protocols, options);
   const refused = new Promise((resolve, reject) => {
@@ -190,10 +190,10 @@ export function refusal(url, protocols = [], options = {}) {
       resolve({ status: response.statusCode, headers: response.headers, ...body });
     });
   });
-  return within(SOON_MS, refused, 'refusal');
+  return within(SOON_MS, refused, 'refusal of the upgrade');
 }
 
-/** REST with a token, given or of that user: the answer's status, headers and JSON. */
+/** Sends a REST request, with this token or one of this user; returns status, headers and parsed body. */
 export async function rest(server, method, path, { token, user, body } = {}) {
   const bearer = token ?? (user === undefined ? undefined : await devToken(server, user));
   const response = await fetch(new URL(path, server.url), {
@@ -210,7 +210,7 @@ export async function rest(server, method, path, { token, user, body } = {}) {
   };
 }
 
-/** Lets everybody see a user, or nobody, or contacts only. */
+/** Sets who may see a user: `everyone`, `contacts_only` or `nobody`. */
 export async function setVisibility(server, user, presence, lastSeen = presence) {
   const { status } = await rest(server, 'PATCH', '/v1/me', {
     user,
@@ -219,7 +219,7 @@ export async function setVisibility(server, user, presence, lastSeen = presence)
   if (status !== 200) throw new Error(`PATCH /v1/me: ${status}`);
 }
 
-/** Sends any JSON to a user by the server-side API; how many devices it has. */
+/** Sends JSON to a user by the server-side API; returns the user's number of devices. */
 export async function deliver(server, token, user, data) {
   const path = `/v1/users/${encodeURIComponent(user)}/deliver`;
   const { status, body } = await rest(server, 'POST', path, { token, body: data });
@@ -227,7 +227,7 @@ export async function deliver(server, token, user, data) {
   return body.devices;
 }
 
-/** The value of a metric, all workers and labels together. */
+/** The value of a metric, summed over all workers and labels. */
 export async function metric(server, name) {
   const { body } = await rest(server, 'GET', '/metrics');
   const pattern = new RegExp(`^rollcall_${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm');

@@ -1,16 +1,16 @@
-/** Engine.IO by hand, for what a proper client would never send, and for requests that go where they like. */
+/** Engine.IO without its client: for packets a proper client never sends, and for requests on any connection. */
 import { request } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import { WebSocket } from 'ws';
 import { SOON_MS, within } from './client.mjs';
 
-/** Between the packets of a payload. */
+/** Separates the packets of a payload. */
 export const SEPARATOR = '\x1e';
 
 export const enginePath = (query = {}) =>
   `/socket.io/?${new URLSearchParams({ EIO: '4', transport: 'polling', ...query })}`;
 
-/** One request as a polling client makes it: status, headers and text of the answer. */
+/** Sends one polling request; returns status, headers and text of the answer. A parameter `undefined` is left out. */
 export async function engineRequest(server, { method = 'GET', query, body, headers, signal } = {}) {
   const url = new URL(enginePath(query), server.url);
   for (const [name, value] of [...url.searchParams])
@@ -19,7 +19,7 @@ export async function engineRequest(server, { method = 'GET', query, body, heade
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-/** The same on a connection of its own, or of `agent`: status and text. A certificate may be anybody's. */
+/** Sends one polling request on a new connection, or one of `agent`; returns status and text. Accepts any certificate. */
 export function engineSend(server, { method = 'GET', query, body, agent = false } = {}) {
   const url = new URL(enginePath(query), server.url);
   const open = url.protocol === 'https:' ? secureRequest : request;
@@ -37,7 +37,7 @@ export function engineSend(server, { method = 'GET', query, body, agent = false 
   });
 }
 
-/** A polling session; `send` makes its requests, as `engineRequest` and `engineSend` do. */
+/** A polling session; `send` (`engineRequest` or `engineSend`) sends its requests. */
 export class EngineSession {
   constructor(server, open, send) {
     this.server = server;
@@ -48,7 +48,7 @@ export class EngineSession {
 
   static async start(server, { query = {}, send = engineRequest } = {}) {
     const { status, text } = await send(server, { query });
-    if (status !== 200 || text[0] !== '0') throw new Error(`no session: ${status} ${text}`);
+    if (status !== 200 || text[0] !== '0') throw new Error(`the handshake failed: ${status} ${text}`);
     return new EngineSession(server, JSON.parse(text.slice(1)), send);
   }
 
@@ -60,14 +60,14 @@ export class EngineSession {
     return this.get({ method: 'POST', body, ...options });
   }
 
-  /** The packets of one poll. */
+  /** Polls once; returns the packets. */
   async poll() {
     const { status, text } = await this.get();
     if (status !== 200) throw new Error(`poll: ${status} ${text}`);
     return text.split(SEPARATOR);
   }
 
-  /** Joins the main namespace; what CONNECT was answered with. */
+  /** Joins the main namespace; returns the answer to CONNECT. */
   async join(token) {
     const { status, text } = await this.post(`40${JSON.stringify({ token })}`);
     if (status !== 200) throw new Error(`join: ${status} ${text}`);
@@ -79,11 +79,11 @@ export class EngineSession {
     return { refused: answer[1] === '4', ...JSON.parse(answer.slice(2)) };
   }
 
-  /** Polls until a packet fits; answers pings meanwhile. */
-  async until(fits) {
+  /** Polls until a packet matches, and returns it; answers pings meanwhile. */
+  async until(matches) {
     for (;;) {
       const packets = this.rest?.length ? this.rest.splice(0) : await this.poll();
-      const at = packets.findIndex((packet) => fits(packet));
+      const at = packets.findIndex((packet) => matches(packet));
       if (packets.includes('2')) await this.post('3');
       if (at < 0) continue;
       this.rest = packets.slice(at + 1);
@@ -92,10 +92,10 @@ export class EngineSession {
   }
 }
 
-/** A WebSocket of Engine.IO, whose messages are packets. */
+/** An Engine.IO WebSocket; each message is a packet. */
 export class EngineSocket {
   packets = [];
-  #wake = () => {};
+  #onPacket = () => {};
 
   constructor(server, query = {}) {
     const url = new URL(enginePath({ transport: 'websocket', ...query }), server.url);
@@ -108,22 +108,22 @@ export class EngineSocket {
     this.opened.catch(() => {});
     this.socket.on('message', (data, binary) => {
       this.packets.push(binary ? data : data.toString());
-      this.#wake();
+      this.#onPacket();
     });
   }
 
   async next() {
     while (this.packets.length === 0) {
-      const woken = new Promise((resolve) => {
-        this.#wake = resolve;
+      const received = new Promise((resolve) => {
+        this.#onPacket = resolve;
       });
-      await within(SOON_MS, Promise.race([woken, this.closed]), 'packet');
-      if (this.packets.length === 0) throw new Error('the connection ended');
+      await within(SOON_MS, Promise.race([received, this.closed]), 'packet');
+      if (this.packets.length === 0) throw new Error('the connection ended before a packet came');
     }
     return this.packets.shift();
   }
 
-  /** The next packet but pings, which are answered. */
+  /** Takes the next packet that is not a ping; answers pings. */
   async take() {
     for (;;) {
       const packet = await this.next();
@@ -140,17 +140,17 @@ export class EngineSocket {
     this.socket.terminate();
   }
 
-  /** Joins the main namespace; what CONNECT was answered with. */
+  /** Joins the main namespace; returns the answer to CONNECT. */
   async join(token) {
     const open = await this.next();
-    if (open[0] !== '0') throw new Error(`no session: ${open}`);
+    if (open[0] !== '0') throw new Error(`the handshake failed: ${open}`);
     this.send(`40${JSON.stringify({ token })}`);
     const answer = await this.take();
-    if (!answer.startsWith('40{')) throw new Error(`refused: ${answer}`);
+    if (!answer.startsWith('40{')) throw new Error(`CONNECT was refused: ${answer}`);
     return JSON.parse(answer.slice(2));
   }
 
-  /** The end, which must come soon. */
+  /** Waits until the connection is closed; returns the code. */
   ended() {
     return within(SOON_MS, this.closed, 'end of the WebSocket');
   }

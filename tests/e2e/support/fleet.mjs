@@ -1,7 +1,7 @@
 /**
- * A fleet for a test: several `rollcall serve` on one Redis (alone or a cluster) and one `rollcall ledger`,
- * with links between them. All are real processes on free loopback ports, ended by their ids. The gateways
- * share a data directory, and so the development key: a token of one is good on all.
+ * A fleet for a test: several `rollcall serve` on one Redis (standalone or a cluster) and one `rollcall ledger`,
+ * with links between them. All are real processes on free loopback ports, ended by their process ids. The
+ * gateways share a data directory and so the development key: a token of one is valid on all.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -16,7 +16,7 @@ import { ROLLCALL_BIN, startServer } from './server.mjs';
 
 const execute = promisify(execFile);
 
-/** Both kinds of Redis, and how a user's keys are called there. */
+/** Both kinds of Redis, and the names of a user's keys there. */
 export const BACKENDS = {
   standalone: {
     start: startRedis,
@@ -30,7 +30,7 @@ export const BACKENDS = {
   },
 };
 
-/** Everything three times as fast as it would be in earnest, or faster. */
+/** Heartbeats and leases at least three times as fast as in production. */
 export const QUICK = {
   'gateway.timeouts.heartbeat_interval_seconds': 1,
   'gateway.timeouts.heartbeat_timeout_seconds': 2,
@@ -38,12 +38,12 @@ export const QUICK = {
 };
 export const QUICK_WINDOW_MS = 3000;
 
-/** The default, written down. */
+/** The default profile, set explicitly. */
 export const REALTIME = { 'timing.profile': 'realtime' };
 export const REALTIME_WINDOW_MS = 15000;
 
 /**
- * `gateways` are the names; `stateOf(name)` gives a gateway's own URL where it is not the Redis's.
+ * Starts a gateway for each name. `stateOf(name)` may return another Redis URL for a gateway.
  *
  * @param {{redis: {url: string}, gateways?: string[], settings?: object, stateOf?: (name: string) => string}}
  *        options
@@ -57,7 +57,7 @@ export async function startFleet({ redis, gateways = ['gw-001', 'gw-002'], setti
     dataDir,
     ledger,
 
-    /** Starts one more gateway. */
+    /** Starts one more gateway; waits until it is ready unless `ready` is false. */
     async start(name, { settings: own = {}, env, state = stateOf?.(name) ?? redis.url, ready = true } = {}) {
       const [peerPort] = await freePorts(1);
       const server = await startServer({
@@ -75,19 +75,19 @@ export async function startFleet({ redis, gateways = ['gw-001', 'gw-002'], setti
       return server;
     },
 
-    /** The gateways that were started, in that order. */
+    /** All gateways, in the order of their start. */
     get gateways() {
       return [...running.values()];
     },
 
-    /** Until all of them have links to each other. */
-    linked: () =>
+    /** Waits until every gateway has links to all others. */
+    waitUntilLinked: () =>
       eventually(async () => {
         const links = await Promise.all(fleet.gateways.map((server) => metric(server, 'peer_links_open')));
         return links.every((count) => count >= running.size - 1);
       }, 'the gateways are linked'),
 
-    /** Kills one as a power cut does. */
+    /** Kills a gateway without warning, like a power cut. */
     async crash(server) {
       await server.stop('SIGKILL');
     },
@@ -101,7 +101,7 @@ export async function startFleet({ redis, gateways = ['gw-001', 'gw-002'], setti
     },
   };
   for (const name of gateways) await fleet.start(name);
-  if (gateways.length > 1) await fleet.linked();
+  if (gateways.length > 1) await fleet.waitUntilLinked();
   return fleet;
 }
 
@@ -109,14 +109,14 @@ const statusOf = async (server, path) => (await fetch(new URL(path, server.url))
 export const isReady = async (server) => (await statusOf(server, '/readyz')) === 200;
 export const isHealthy = async (server) => (await statusOf(server, '/healthz')) === 200;
 
-/** Tries to connect while it must not be possible; the refusal's status and Retry-After. */
+/** Opens a connection that must be refused; returns status and Retry-After. */
 export async function refusedConnect(server, token) {
   const url = new URL('v1/ws', server.url).href.replace(/^http/, 'ws');
   const { status, headers } = await refusal(url, [], { headers: { Authorization: `Bearer ${token}` } });
   return { status, retryAfter: headers['retry-after'] };
 }
 
-/** Sends heartbeats as a client does; ends with the connection. */
+/** Sends heartbeats until the connection ends. */
 export function keepAlive(client, intervalMs) {
   const timer = setInterval(() => {
     if (client.socket.readyState === 1) client.send({ type: 'heartbeat' });
@@ -126,7 +126,7 @@ export function keepAlive(client, intervalMs) {
   return client;
 }
 
-/** A client that lives, and keeps every message it ever gets in `record`. */
+/** Connects a client that sends heartbeats and keeps every message it receives in `record`. */
 export async function joinFleet(server, user, { heartbeatMs = 1000, ...options } = {}) {
   const client = await connect(server, user, options);
   client.record = [...client.messages];
@@ -137,20 +137,19 @@ export async function joinFleet(server, user, { heartbeatMs = 1000, ...options }
 }
 
 let lastMessage = 0;
-/** Sends a message, again until it is acknowledged (as clients do); its acknowledgement. */
+/** Sends a message until it is acknowledged, as clients do; returns the acknowledgement. */
 export async function sendMessage(client, chatId, body, limitMs = SOON_MS) {
   lastMessage += 1;
   const message = { type: 'send_message', chat_id: chatId, client_message_id: `m-${lastMessage}`, body };
-  const ack = await eventually(async () => {
+  return eventually(async () => {
     const answer = await client.ask({ ...message }, limitMs);
     return answer.type === 'message_ack' && answer;
   }, `${body} is acknowledged`, limitMs);
-  return ack;
 }
 
 /**
- * The invariants hold, as `rollcall check` sees it. What a crash left behind has a lease window to go, which
- * it waits for.
+ * Fails unless `rollcall check` finds that the invariants hold. It waits a lease window for what a crash left
+ * behind.
  */
 export async function assertInvariants(redis, windowMs) {
   const args = ['check', '--state', redis.url, '--window', String(windowMs / 1000)];

@@ -1,4 +1,4 @@
-/** The ledger's file from outside: what an operator with the sqlite3 program, or an accident, can do. */
+/** Changes the ledger's file from outside the server, as an operator with sqlite3 or an accident may do. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ const OUTPUT_BYTES_MAX = 256 * 1024 * 1024;
 
 export const ledgerPath = (server) => join(server.dataDir, 'ledger.db');
 
-/** Runs a statement; its output, as the sqlite3 program prints it. */
+/** Runs a statement; returns the output of the sqlite3 program. */
 export async function sql(path, statement) {
   const { stdout } = await execute('sqlite3', ['-cmd', '.timeout 5000', path, statement], {
     maxBuffer: OUTPUT_BYTES_MAX,
@@ -19,20 +19,20 @@ export async function sql(path, statement) {
   return stdout.trim();
 }
 
-/** Keeps everybody else from writing until `release()`. */
+/** Holds the write lock of the database until `release()`. */
 export async function lockDatabase(path) {
   const holder = spawn('sqlite3', [path], { stdio: ['pipe', 'pipe', 'inherit'] });
   holder.stdin.write('.timeout 5000\nBEGIN IMMEDIATE;\nSELECT \'locked\';\n');
   await within(SOON_MS, once(holder.stdout, 'data'), 'lock on the database');
   return {
     async release() {
-      const gone = once(holder, 'exit');
+      const exited = once(holder, 'exit');
       holder.stdin.end('ROLLBACK;\n.quit\n');
-      await gone;
+      await exited;
     },
   };
 }
 
-/** Lets no file of the process grow beyond so many bytes; `unlimited` takes it back. */
+/** Limits the size of the files a process may write; `unlimited` ends the limit. */
 export const limitFileSize = ({ pid }, bytes) =>
   execute('prlimit', ['--pid', String(pid), `--fsize=${bytes}:unlimited`]);

@@ -1,6 +1,6 @@
 /**
- * Starts `rollcall ledger` for a test, with a free loopback port and a directory of its own; started again,
- * it has the same of both. Ended by its id.
+ * Runs `rollcall ledger` for a test, with free loopback ports and a directory of its own. A restart keeps both.
+ * The process is ended by its id.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,7 +16,7 @@ export const PEER_SECRET = 'a secret of thirty-two bytes, say';
 
 const START_LINE = /^rollcall: ledger on \S+:(\d+)$/;
 
-/** Made, but not started: `start()` does that. `settings` and `environment` are added to its own. */
+/** Prepares a ledger; `start()` starts it. `settings` and `environment` are added to the defaults. */
 export async function makeLedger(settings = {}, environment = {}) {
   const directory = await mkdtemp(join(tmpdir(), 'rollcall-ledger-e2e-'));
   const [port, pagesPort] = await freePorts(2);
@@ -27,7 +27,7 @@ export async function makeLedger(settings = {}, environment = {}) {
     path,
     port,
     url: `remote://127.0.0.1:${port}`,
-    /** Where it says how it is. */
+    /** The HTTP address of health, readiness and metrics. */
     pages: { url: `http://127.0.0.1:${pagesPort}/`, port: pagesPort },
     log: () => log,
     get pid() {
@@ -36,7 +36,7 @@ export async function makeLedger(settings = {}, environment = {}) {
 
     async start() {
       const { ROLLCALL_BIN: _ours, ...env } = process.env;
-      const place = ['--peer-listen', `127.0.0.1:${port}`, '--ledger', `sqlite:${path}`];
+      const addresses = ['--peer-listen', `127.0.0.1:${port}`, '--ledger', `sqlite:${path}`];
       const all = {
         'peer.secret': PEER_SECRET,
         'ledger.http_listen': `127.0.0.1:${pagesPort}`,
@@ -44,7 +44,7 @@ export async function makeLedger(settings = {}, environment = {}) {
         ...settings,
       };
       const set = Object.entries(all).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
-      child = spawn(ROLLCALL_BIN, ['ledger', ...place, ...set], {
+      child = spawn(ROLLCALL_BIN, ['ledger', ...addresses, ...set], {
         env: { ...env, ...environment },
         stdio: ['ignore', 'pipe', 'pipe'],
       });
@@ -52,16 +52,16 @@ export async function makeLedger(settings = {}, environment = {}) {
         log += text;
       });
       const lines = createInterface({ input: child.stdout });
-      const [line] = await within(SOON_MS, once(lines, 'line'), () => `start line: ${log}`);
-      if (Number(START_LINE.exec(line)?.[1]) !== port) throw new Error(`start line: ${line}`);
+      const [line] = await within(SOON_MS, once(lines, 'line'), () => `start line; log: ${log}`);
+      if (Number(START_LINE.exec(line)?.[1]) !== port) throw new Error(`unexpected start line: ${line}`);
     },
 
-    /** Its exit code, or the signal it died of. */
+    /** Ends the ledger; returns its exit code, or the signal that ended it. */
     async stop(signal = 'SIGTERM') {
       if (child.exitCode === null && child.signalCode === null) {
-        const gone = once(child, 'exit');
+        const exited = once(child, 'exit');
         child.kill(signal);
-        await within(SOON_MS, gone, 'end of the ledger');
+        await within(SOON_MS, exited, 'end of the ledger');
       }
       return child.exitCode ?? child.signalCode;
     },

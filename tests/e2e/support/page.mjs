@@ -1,33 +1,33 @@
-/** The page at `/` as its tests use it: open it as somebody, wait for what it shows, click. */
+/** Helpers for the page at `/`: open it as a user, wait for what it shows, find its elements. */
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** How long a change may take to be seen on a busy machine. */
+/** Time limit, on a busy machine, until a page shows a change. */
 export const LIVE_MS = 5000;
 
 export const PHONE = { width: 360, height: 740 };
 const DESK = { width: 1200, height: 800 };
 
-/** Set SCREENSHOTS to a directory to see what the tests see. */
+/** Set SCREENSHOTS to a directory to keep screenshots of the pages. */
 const { SCREENSHOTS } = process.env;
 
-/** A browser context that keeps everything the page complains about. */
+/** Opens a browser context that collects the errors of its pages in `pageErrors`. */
 export async function openContext(browser, options = {}) {
   const context = await browser.newContext({ viewport: DESK, ...options });
-  context.complaints = [];
-  context.on('weberror', (error) => context.complaints.push(String(error.error())));
+  context.pageErrors = [];
+  context.on('weberror', (error) => context.pageErrors.push(String(error.error())));
   context.on('console', (message) => {
-    if (message.type() === 'error') context.complaints.push(message.text());
+    if (message.type() === 'error') context.pageErrors.push(message.text());
   });
   return context;
 }
 
-/** A tab of somebody, connected. */
+/** Opens a tab as a user and waits until it is connected; `more` is added to the query. */
 export async function openAs(context, server, name, more = '') {
   const tab = await context.newPage();
   await tab.goto(`${server.url}?name=${encodeURIComponent(name)}${more}`);
-  await sees(tab.locator('#connection-text'), 'connected');
+  await waitForText(tab.locator('#connection-text'), 'connected');
   return tab;
 }
 
@@ -37,8 +37,8 @@ export const personRow = (tab, name) => tab.locator(`#people [data-user="${name}
 
 export const button = (tab, name) => tab.getByRole('button', { name, exact: true });
 
-/** Waits until an element reads as expected, and says what it read if it never does. */
-export async function sees(locator, expected) {
+/** Waits until the text of an element is as expected; the failure names the last text. */
+export async function waitForText(locator, expected) {
   const pattern = expected instanceof RegExp ? expected : new RegExp(`^${expected}$`);
   const deadlineMs = Date.now() + LIVE_MS;
   let text = '';
@@ -50,7 +50,7 @@ export async function sees(locator, expected) {
   assert.match(text, pattern);
 }
 
-export const seesStatus = (row, expected) => sees(row.locator('.person-status'), expected);
+export const waitForStatus = (row, expected) => waitForText(row.locator('.person-status'), expected);
 
 export const appears = (locator) => locator.waitFor({ state: 'visible', timeout: LIVE_MS });
 
@@ -73,6 +73,6 @@ export async function screenshot(tab, name) {
   await tab.setViewportSize(before);
 }
 
-/** How many pixels stick out to the side. */
+/** How many pixels the page is wider than the window. */
 export const overflow = (tab) =>
   tab.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);

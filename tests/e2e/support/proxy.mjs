@@ -1,9 +1,8 @@
-/** A TCP proxy in front of a server that can cut all its connections, as a bad network does. */
+/** A TCP proxy in front of a server that can reset its connections, as a bad network does. */
 import { connect, createServer } from 'node:net';
 import { once } from 'node:events';
 
-/** Cuts a connection by a reset. A socket that is about to end Node cannot reset: it never gets rid of it then,
- * and turns round in its exit for ever. */
+/** Resets a connection. Node cannot reset a socket that is ending: the process would never exit. */
 export const reset = (socket) => (socket.writableEnded ? socket.destroy() : socket.resetAndDestroy());
 
 export async function startProxy(port) {
@@ -32,17 +31,17 @@ export async function startProxy(port) {
   return {
     url: `http://127.0.0.1:${listener.address().port}/`,
 
-    /** New connections go to another server, as a load balancer sends them. */
-    turnTo(other) {
-      target = other;
+    /** Forwards new connections to another port, as a load balancer does. */
+    forwardTo(otherPort) {
+      target = otherPort;
     },
 
-    /** How many connections were cut so far. */
+    /** How many connections have been reset so far. */
     get cuts() {
       return cuts;
     },
 
-    /** Cuts each connection with this probability, in the middle of whatever is on its way. */
+    /** Resets each connection with this probability, whatever it is transferring. */
     cut(probability = 1, random = Math.random) {
       for (const { near, far } of [...pairs]) {
         if (random() >= probability) continue;

@@ -1,6 +1,6 @@
 /**
- * Bytes on a TCP connection, and WebSocket frames made by hand: for what a proper client would
- * never send.
+ * Raw bytes on a TCP connection, and hand-made WebSocket frames: for input a proper client never
+ * sends.
  */
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
@@ -10,11 +10,11 @@ export const OPCODE = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, 
 
 const sockets = new Set();
 
-/** A plain connection with what came on it; `socket` may be one that is connected already. */
+/** A TCP or TLS connection and the bytes received on it. */
 export class RawSocket {
   received = Buffer.alloc(0);
   ended = false;
-  #wake = () => {};
+  #onChange = () => {};
 
   constructor(socket) {
     this.socket = socket;
@@ -27,12 +27,12 @@ export class RawSocket {
     socket.on('error', () => {});
     socket.on('data', (data) => {
       this.received = Buffer.concat([this.received, data]);
-      this.#wake();
+      this.#onChange();
     });
     for (const event of ['end', 'close'])
       socket.on(event, () => {
         this.ended = true;
-        this.#wake();
+        this.#onChange();
       });
     sockets.add(this);
   }
@@ -42,19 +42,19 @@ export class RawSocket {
       this.socket.write(typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece);
   }
 
-  /** Tries `take` on what came, as often as something comes, until it gives something. */
+  /** Repeats `take` whenever bytes arrive, until its result is not undefined. */
   async until(take, what, timeoutMs = SOON_MS) {
     for (;;) {
       const taken = take();
       if (taken !== undefined) return taken;
-      if (this.ended) throw new Error(`the connection ended before ${what}`);
-      const woken = new Promise((resolve) => {
-        this.#wake = resolve;
+      if (this.ended) throw new Error(`the connection ended, waiting for: ${what}`);
+      const changed = new Promise((resolve) => {
+        this.#onChange = resolve;
       });
       await within(
         timeoutMs,
-        woken,
-        `${what} (but ${this.received.toString('latin1').slice(-500)})`,
+        changed,
+        `${what}; received: ${this.received.toString('latin1').slice(-500)}`,
       );
     }
   }
@@ -65,7 +65,7 @@ export class RawSocket {
     return taken;
   }
 
-  /** The next HTTP answer, with the body its Content-Length announces. */
+  /** Takes the next HTTP answer, with the body that its Content-Length announces. */
   response({ head: isHead = false, timeoutMs = SOON_MS } = {}) {
     return this.until(() => this.#takeResponse(isHead), 'answer', timeoutMs);
   }
@@ -90,7 +90,7 @@ export class RawSocket {
     };
   }
 
-  /** The next frame of the server, which never masks. */
+  /** Takes the next frame from the server, which must not be masked. */
   frame(timeoutMs) {
     return this.until(() => this.#takeFrame(), 'frame', timeoutMs);
   }
@@ -98,7 +98,7 @@ export class RawSocket {
   #takeFrame() {
     const bytes = this.received;
     if (bytes.length < 2) return undefined;
-    if (bytes[1] & 0x80) throw new Error('the server masks its frames');
+    if (bytes[1] & 0x80) throw new Error('the server masked a frame');
     let length = bytes[1] & 0x7f;
     let start = 2;
     if (length === 126) {
@@ -120,14 +120,14 @@ export class RawSocket {
     };
   }
 
-  /** The code of the close frame that comes next; then the end of the stream. */
+  /** Takes the next frame, which must be a close frame; returns its code. */
   async closeCode(timeoutMs) {
     const { opcode, payload } = await this.frame(timeoutMs);
-    if (opcode !== OPCODE.close) throw new Error(`opcode ${opcode} where a close was expected`);
+    if (opcode !== OPCODE.close) throw new Error(`expected a close frame, got opcode ${opcode}`);
     return payload.length === 0 ? undefined : payload.readUInt16BE(0);
   }
 
-  /** The end of the stream, which must come soon. */
+  /** Waits for the end of the stream. */
   end(timeoutMs = SOON_MS) {
     return this.until(() => (this.ended ? true : undefined), 'end of the stream', timeoutMs).catch(
       (error) => {
@@ -150,7 +150,7 @@ export function destroyAll() {
   for (const socket of sockets) socket.destroy();
 }
 
-/** A request's head; `headers` are lines, Host is added unless one of them names it. */
+/** An HTTP request; `headers` are lines. Host is added unless one of them is a Host line. */
 export function request(method, path, headers = [], body = '') {
   const host = headers.some((line) => /^host:/i.test(line)) ? [] : ['Host: localhost'];
   return `${[`${method} ${path} HTTP/1.1`, ...host, ...headers].join('\r\n')}\r\n\r\n${body}`;
@@ -163,12 +163,12 @@ export const HANDSHAKE = [
   'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
 ];
 
-/** A WebSocket whose frames are ours to make. */
+/** Opens a WebSocket for hand-made frames. */
 export async function rawWebSocket(server, path = '/v1/echo', headers = []) {
   const socket = rawConnect(server);
   socket.send(request('GET', path, [...HANDSHAKE, ...headers]));
   const answer = await socket.response();
-  if (answer.status !== 101) throw new Error(`no upgrade: ${answer.status} ${answer.body}`);
+  if (answer.status !== 101) throw new Error(`the upgrade was refused: ${answer.status} ${answer.body}`);
   socket.handshake = answer;
   return socket;
 }
@@ -187,8 +187,8 @@ function lengthField(length, form) {
 }
 
 /**
- * A frame as a client makes it, unless told otherwise: `form` forces the length's form (7, 16, 64),
- * `length` announces another length than the payload has.
+ * A valid client frame by default. `form` forces the encoding of the length (7, 16 or 64 bits),
+ * `length` announces a length other than the payload's.
  */
 export function frame(opcode, payload = '', options = {}) {
   const { fin = true, rsv = 0, mask = randomBytes(4), form, length } = options;

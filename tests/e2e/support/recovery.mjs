@@ -1,34 +1,35 @@
-/** Clients of Socket.IO that are cut off for a while, and what they are told when they are back. */
+/** Cuts Socket.IO clients off for a while, and reads what they receive when they are back. */
 import { eventually, sleep } from './client.mjs';
-import { expectRest } from './people.mjs';
+import { expectRest } from './contacts.mjs';
 
-export const hear = async (client) => (await client.next('delivery')).data.text;
+/** Takes the next delivery; returns its text. */
+export const nextText = async (client) => (await client.next('delivery')).data.text;
 
-export const isOffline = (server, user) =>
+export const waitUntilOffline = (server, user) =>
   eventually(async () => {
     const presence = await expectRest(server, 200, 'GET', `/v1/presence/${user}`, user);
     return presence.status === 'offline';
-  }, 'offline');
+  }, `${user} is offline`);
 
-/** How often a client is cut off until it notices: one that is just between two polls does not. */
+/** Time between two cuts. They are repeated because a client between two polls does not notice one. */
 const CUT_AGAIN_MS = 200;
 
-/** Waits until the connection is what it will be. */
-export async function isSettled(client) {
+/** Waits until the client has finished its upgrade, if it makes one. */
+export async function waitUntilSettled(client) {
   if (client.socket.io.opts.transports.includes('websocket')) await client.upgraded();
   await sleep(100);
 }
 
-/** `cut` cuts the client off; it is away while `meanwhile` goes on, at least `awayMs`, then back by itself. */
+/** Calls `cut` until the client is disconnected, runs `meanwhile`, and waits until the client has reconnected after `awayMs` or more. */
 export async function cutOff(client, user, { server, awayMs, cut, meanwhile }) {
-  await isSettled(client);
+  await waitUntilSettled(client);
   client.socket.io.reconnectionDelay(awayMs);
   client.socket.io.reconnectionDelayMax(awayMs);
-  const [gone, back] = [client.disconnected(), client.connected()];
+  const [disconnected, reconnected] = [client.disconnected(), client.connected()];
   const cutting = setInterval(cut, CUT_AGAIN_MS);
   cut();
-  await gone.finally(() => clearInterval(cutting));
-  await isOffline(server, user);
+  await disconnected.finally(() => clearInterval(cutting));
+  await waitUntilOffline(server, user);
   await meanwhile();
-  await back;
+  await reconnected;
 }

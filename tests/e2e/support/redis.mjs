@@ -1,9 +1,9 @@
 /**
- * Real Redis servers for a test: one alone, or a cluster of three masters with a replica each. Every server
- * has free loopback ports, keeps its files in a folder of its own, and is ended by its process id.
+ * Real Redis servers for a test: a standalone one, or a cluster of three masters with a replica each. Every
+ * server has free loopback ports and a folder of its own, and is ended by its process id.
  *
- * Both kinds have `url` (for --state), `command(...)` (which on a cluster goes where its key is), `keys()`
- * and `stop()`, so that one test body runs on either.
+ * Both kinds have `url` (for --state), `command(...)` (on a cluster it follows redirections to the key's node),
+ * `keys()` and `stop()`, so that one test runs on either.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,10 +18,10 @@ const MASTERS = 3;
 const SLOTS = 16384;
 const NODE_TIMEOUT_MS = 1500;
 const REDIRECTS_MAX = 5;
-/** A cluster's servers talk on a port so much higher, unless told. */
+/** Redis refuses ports above this in a cluster: by default its bus port is 10,000 higher. */
 const PORT_MAX = 55000;
 
-/** Ports that were free a moment ago; all different. */
+/** Distinct ports that were free a moment ago. */
 export async function freePorts(count) {
   const servers = [];
   while (servers.length < count) {
@@ -35,25 +35,25 @@ export async function freePorts(count) {
   return ports;
 }
 
-/** A server; `args` are options of redis-server, `file` is a configuration to begin with. */
+/** Starts a server; `args` are options of redis-server, `file` is a configuration file. */
 export async function startRedis({ args = [], port: wanted, file } = {}) {
   const [port] = wanted === undefined ? await freePorts(1) : [wanted];
   const directory = await mkdtemp(join(tmpdir(), 'rollcall-redis-'));
   let child;
   let connection;
 
-  const connected = async () => {
+  const connectOnce = async () => {
     connection ??= await connectRedis(port);
     return connection;
   };
-  const forget = () => {
+  const disconnect = () => {
     connection?.close();
     connection = undefined;
   };
   const start = async () => {
     const base = file === undefined ? ['--save', ''] : [];
-    const place = [...base, '--port', port, '--bind', '127.0.0.1', '--dir', directory];
-    child = spawn('redis-server', [...(file === undefined ? [] : [file]), ...place, ...args], { stdio: 'ignore' });
+    const options = [...base, '--port', port, '--bind', '127.0.0.1', '--dir', directory];
+    child = spawn('redis-server', [...(file === undefined ? [] : [file]), ...options, ...args], { stdio: 'ignore' });
     const alive = () => redis.command('PING').then(() => true, (error) => error instanceof RedisError);
     await eventually(alive, 'Redis answers');
   };
@@ -64,33 +64,33 @@ export async function startRedis({ args = [], port: wanted, file } = {}) {
     },
     url: `redis://127.0.0.1:${port}`,
 
-    async command(...words) {
+    async command(...args) {
       try {
-        return await (await connected()).command(...words);
+        return await (await connectOnce()).command(...args);
       } catch (error) {
-        if (!(error instanceof RedisError)) forget();
+        if (!(error instanceof RedisError)) disconnect();
         throw error;
       }
     },
     keys: async (pattern = '*') => (await redis.command('KEYS', pattern)).sort(),
 
-    /** Hears what is published on a channel: how many so far, and `close()`. */
-    async listen(channel, word = 'SUBSCRIBE') {
-      const heard = [];
-      const line = await connectRedis(port, ([, , message]) => heard.push(message));
-      await line.command(word, channel);
-      return { heard, close: line.close };
+    /** Subscribes to a channel; `messages` are those published so far, `close()` ends the subscription. */
+    async subscribe(channel, command = 'SUBSCRIBE') {
+      const messages = [];
+      const subscriber = await connectRedis(port, ([, , message]) => messages.push(message));
+      await subscriber.command(command, channel);
+      return { messages, close: subscriber.close };
     },
     info: async (section) => parseInfo(await redis.command('INFO', section)),
 
     pause: () => process.kill(child.pid, 'SIGSTOP'),
     resume: () => process.kill(child.pid, 'SIGCONT'),
     async kill() {
-      forget();
+      disconnect();
       if (child.exitCode !== null || child.signalCode !== null) return;
-      const gone = once(child, 'exit');
+      const exited = once(child, 'exit');
       child.kill('SIGKILL');
-      await gone;
+      await exited;
     },
     start,
     async stop() {
@@ -122,7 +122,7 @@ async function startNode() {
   }).then((node) => ({ ...node, bus, get pid() { return node.pid; } }));
 }
 
-/** Three masters, each with a third of the slots, and after them a replica of each. */
+/** Starts three masters, each with a third of the slots, and a replica of each; the masters are first in `nodes`. */
 export async function startCluster() {
   const nodes = await Promise.all(Array.from({ length: 2 * MASTERS }, startNode));
   const [first] = nodes;
@@ -137,17 +137,17 @@ export async function startCluster() {
     const id = await nodes[n].command('CLUSTER', 'MYID');
     await eventually(
       () => nodes[n + MASTERS].command('CLUSTER', 'REPLICATE', id).then(() => true, () => false),
-      'a replica follows',
+      'the replica follows its master',
     );
   }
   await eventually(async () => {
     const infos = await Promise.all(nodes.map((node) => node.command('CLUSTER', 'INFO')));
-    const slaves = await Promise.all(nodes.slice(MASTERS).map((node) => node.info('replication')));
+    const replicas = await Promise.all(nodes.slice(MASTERS).map((node) => node.info('replication')));
     return (
       infos.every((text) => text.includes('cluster_state:ok')) &&
-      slaves.every((info) => info.master_link_status === 'up')
+      replicas.every((info) => info.master_link_status === 'up')
     );
-  }, 'the cluster is whole', 30000);
+  }, 'all slots are served and all replicas are in sync', 30000);
   return clusterOf(nodes);
 }
 
@@ -156,7 +156,7 @@ function clusterOf(nodes) {
   const byPort = (port) => nodes.find((node) => node.port === port);
   const masters = async () => {
     const roles = await Promise.all(
-      [...alive].map(async (node) => [node, await node.command('ROLE').catch(() => ['gone'])]),
+      [...alive].map(async (node) => [node, await node.command('ROLE').catch(() => ['unreachable'])]),
     );
     return roles.filter(([, [role]]) => role === 'master').map(([node]) => node);
   };
@@ -165,11 +165,11 @@ function clusterOf(nodes) {
     url: `redis-cluster://${nodes.slice(0, MASTERS).map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
     masters,
 
-    async command(...words) {
+    async command(...args) {
       let [node] = alive;
       for (let tries = 0; ; tries += 1) {
         try {
-          return await node.command(...words);
+          return await node.command(...args);
         } catch (error) {
           const [, port] = /^MOVED \d+ [^:]*:(\d+)/.exec(error.message) ?? [];
           if (port === undefined || tries === REDIRECTS_MAX) throw error;
@@ -182,22 +182,22 @@ function clusterOf(nodes) {
       return lists.flat().sort();
     },
 
-    /** Every server does as its method says. */
+    /** Runs a method of every live node. */
     each: (method) => Promise.all([...alive].map((node) => node[method]())),
     pause: () => cluster.each('pause'),
     resume: () => cluster.each('resume'),
     flush: async () => Promise.all((await masters()).map((node) => node.command('FLUSHALL'))),
 
-    /** The master that serves the key. */
+    /** The master that serves a key. */
     async masterOf(key) {
       const slot = await cluster.command('CLUSTER', 'KEYSLOT', key);
       const ranges = await cluster.command('CLUSTER', 'SLOTS');
       const [, , [, port]] = ranges.find(([from, to]) => from <= slot && slot <= to);
       return byPort(port);
     },
-    listen: async (channel) => (await cluster.masterOf(channel)).listen(channel, 'SSUBSCRIBE'),
+    subscribe: async (channel) => (await cluster.masterOf(channel)).subscribe(channel, 'SSUBSCRIBE'),
 
-    /** Kills the master that serves the key. */
+    /** Kills the master that serves a key, and returns it. */
     async killMasterOf(key) {
       const node = await cluster.masterOf(key);
       alive.delete(node);

@@ -1,6 +1,6 @@
 /**
- * The npm server beside ours, with the same short times: every test of the protocol runs against both, so
- * that what it expects is what the reference does.
+ * Runs every test of the protocol against Rollcall and against the npm server, with the same short times, so
+ * that the tests expect what the reference does.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -15,7 +15,7 @@ export const PING_TIMEOUT_MS = 200;
 export const CONNECT_TIMEOUT_MS = 1000;
 export const MAX_PAYLOAD_BYTES = 20000;
 
-/** The npm server, with just enough of an application that protocol tests can run against it. */
+/** The npm server, with the little application that the protocol tests need. */
 async function startReference(options) {
   const http = createServer((request, response) => response.writeHead(404).end());
   const server = new Server(http, { cors: { origin: true }, ...options });
@@ -57,8 +57,7 @@ const TARGETS = {
     }),
 };
 
-/** Declares `tests(server)` once for each of the two; the server is running when they do. `options` are what the
- * reference has to be told. */
+/** Declares `tests(server)` once for each server, which is started before they run. `options` are for the reference. */
 export function describeBoth(subject, tests, options = {}) {
   for (const [name, start] of Object.entries(TARGETS))
     describe(`${subject}, ${name}`, () => {

@@ -1,19 +1,14 @@
-/** Redis's protocol as far as a test needs it: one connection, commands answered in order. */
+/** A minimal RESP client: one connection, commands answered in order. */
 import { connect } from 'node:net';
 import { once } from 'node:events';
 
-/** An error that Redis answered with. */
+/** An error reply of Redis. */
 export class RedisError extends Error {}
 
-const end = (bytes, from) => {
-  const at = bytes.indexOf('\r\n', from);
-  return at < 0 ? undefined : at;
-};
-
-/** The value at `from`: [value, where the next begins]; undefined when it is not all there. */
+/** Parses the value at `from`; returns [value, offset of the next value], or undefined while it is incomplete. */
 function parse(bytes, from) {
-  const stop = from < bytes.length ? end(bytes, from) : undefined;
-  if (stop === undefined) return undefined;
+  const stop = bytes.indexOf('\r\n', from);
+  if (stop < 0) return undefined;
   const line = bytes.toString('utf8', from + 1, stop);
   const next = stop + 2;
   switch (String.fromCharCode(bytes[from])) {
@@ -59,25 +54,25 @@ function encode(args) {
 }
 
 /**
- * A connection to one server. `command()` rejects with a RedisError, or when the connection ends; what comes
- * without having been asked for goes to `push`.
+ * Connects to one server. `command()` rejects with a RedisError, or when the connection ends. Messages that
+ * answer no command go to `onPush`.
  */
-export async function connectRedis(port, push = () => {}) {
+export async function connectRedis(port, onPush = () => {}) {
   const socket = connect(port, '127.0.0.1');
-  const waiting = [];
+  const pending = [];
   let bytes = Buffer.alloc(0);
   socket.on('error', () => {});
   socket.on('close', () => {
-    for (const { reject } of waiting.splice(0)) reject(new Error('Redis closed the connection'));
+    for (const { reject } of pending.splice(0)) reject(new Error('Redis closed the connection'));
   });
   socket.on('data', (data) => {
     bytes = Buffer.concat([bytes, data]);
     for (let item; (item = parse(bytes, 0)) !== undefined; ) {
       bytes = bytes.subarray(item[1]);
-      const asked = waiting.shift();
-      if (asked === undefined) push(item[0]);
-      else if (item[0] instanceof RedisError) asked.reject(item[0]);
-      else asked.resolve(item[0]);
+      const command = pending.shift();
+      if (command === undefined) onPush(item[0]);
+      else if (item[0] instanceof RedisError) command.reject(item[0]);
+      else command.resolve(item[0]);
     }
   });
   await once(socket, 'connect');
@@ -85,7 +80,7 @@ export async function connectRedis(port, push = () => {}) {
     command(...args) {
       return new Promise((resolve, reject) => {
         if (socket.destroyed) reject(new Error('Redis closed the connection'));
-        waiting.push({ resolve, reject });
+        pending.push({ resolve, reject });
         socket.write(encode(args));
       });
     },

@@ -1,6 +1,6 @@
 /**
- * JSON Schema as far as docs/openapi.json uses it. A keyword that is not known here is an error, so
- * that no promise of the description goes unchecked.
+ * Validates the part of JSON Schema that docs/openapi.json uses. An unknown keyword is an error, so
+ * that no part of the description goes unchecked.
  */
 const NOTES = new Set(['description', 'title', 'example', 'examples', 'default', 'deprecated']);
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
@@ -16,7 +16,7 @@ const isType = (value, type) =>
 
 const isObject = (value) => typeOf(value) === 'object';
 
-/** What a local reference (`#/…`) points to. */
+/** The target of a local reference (`#/…`). */
 export function resolve(document, { $ref }) {
   return $ref
     .slice(2)
@@ -25,14 +25,14 @@ export function resolve(document, { $ref }) {
     .reduce((at, part) => at?.[part], document);
 }
 
-/** Follows references until something stands there itself. */
+/** Follows references until the target is not a reference. */
 export function follow(document, thing) {
   let at = thing;
   while (at?.$ref !== undefined) at = resolve(document, at);
   return at;
 }
 
-/** One check a keyword: what is wrong with the value, or nothing. */
+/** One check per keyword: true, or what is wrong with the value. */
 const KEYWORDS = {
   type: (value, types) =>
     [types].flat().some((type) => isType(value, type)) || `is ${typeOf(value)}, not ${types}`,
@@ -61,16 +61,16 @@ const STRUCTURE = new Set(['properties', 'additionalProperties', 'items', 'oneOf
 function* memberProblems(document, schema, value, path) {
   const { properties = {}, additionalProperties = false } = schema;
   for (const [name, member] of Object.entries(value)) {
-    const place = `${path}.${name}`;
-    if (name in properties) yield* problems(document, properties[name], member, place);
-    else if (additionalProperties === false) yield `${place} is not described`;
-    else yield* problems(document, additionalProperties, member, place);
+    const memberPath = `${path}.${name}`;
+    if (name in properties) yield* problems(document, properties[name], member, memberPath);
+    else if (additionalProperties === false) yield `${memberPath} is not described`;
+    else yield* problems(document, additionalProperties, member, memberPath);
   }
 }
 
 /**
- * All that is wrong with a value. Members that no schema describes are wrong here: clients must take
- * them, but a description that lacks them is not complete.
+ * Yields everything that is wrong with a value. A member that no schema describes is wrong: clients must
+ * accept it, but the description would be incomplete.
  */
 export function* problems(document, schema, value, path = '$') {
   if (schema === true) return;
@@ -80,13 +80,13 @@ export function* problems(document, schema, value, path = '$') {
   }
   for (const [keyword, wanted] of Object.entries(schema)) {
     if (NOTES.has(keyword) || STRUCTURE.has(keyword)) continue;
-    if (!(keyword in KEYWORDS)) throw new Error(`${path}: the checker does not know ${keyword}`);
+    if (!(keyword in KEYWORDS)) throw new Error(`${path}: unsupported keyword ${keyword}`);
     const verdict = KEYWORDS[keyword](value, wanted);
     if (verdict !== true) yield `${path} ${verdict}`;
   }
   if (schema.oneOf !== undefined) {
-    const fitting = schema.oneOf.filter((one) => [...problems(document, one, value)].length === 0);
-    if (fitting.length !== 1) yield `${path} fits ${fitting.length} of its variants`;
+    const matching = schema.oneOf.filter((one) => [...problems(document, one, value)].length === 0);
+    if (matching.length !== 1) yield `${path} matches ${matching.length} of its variants`;
   }
   if (isObject(value) && (schema.properties || schema.type === 'object'))
     yield* memberProblems(document, schema, value, path);

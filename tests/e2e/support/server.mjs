@@ -1,12 +1,12 @@
 /**
- * Starts the real server for a test and ends it again.
+ * Starts and stops the real server for a test.
  *
- * The program is $ROLLCALL_BIN, else the one the build puts at build/rollcall. Every server gets a
- * free port of the loopback interface and a data directory of its own, removed with it.
+ * The program is $ROLLCALL_BIN, by default build/rollcall. Every server gets a free loopback port, and
+ * a data directory that is removed when it stops.
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -20,19 +20,19 @@ export const ROLLCALL_BIN =
 
 const START_TIMEOUT_MS = 15000;
 const STOP_TIMEOUT_MS = 20000;
-/** A test need not wait the half minute over which a drain spreads its closings. */
+/** By default a drain spreads its closings over half a minute. */
 const QUICK_DRAIN = ['--set', 'gateway.shutdown.drain_timeout_seconds=1'];
 
 const LOG_BYTES_MAX = 1000000;
 const START_LINE = /^rollcall: open (https?:\/\/[^:]+:(\d+)\/)$/;
 
-/** The server refuses to start with a ROLLCALL_ variable that is no setting of its own. */
+/** Without ROLLCALL_BIN: the server refuses to start with a ROLLCALL_ variable that is not a setting. */
 const { ROLLCALL_BIN: _ours, ...environment } = process.env;
 
-/** Runs the program to its end: its exit code and what it printed. */
+/** Runs the program until it exits; returns its exit code and output. */
 export const rollcall = (...args) => rollcallWith({}, ...args);
 
-/** The same with variables in its environment. */
+/** Runs the program as `rollcall()` does, with these environment variables. */
 export function rollcallWith(env, ...args) {
   const options = { env: { ...environment, ...env }, timeout: START_TIMEOUT_MS };
   return execute(ROLLCALL_BIN, args, options).then(
@@ -42,9 +42,8 @@ export function rollcallWith(env, ...args) {
 }
 
 /**
- * `args` are added to `serve --dev` (to `serve` without `dev`), `settings` as `--set` each; `port`
- * and `dataDir` are for tests that start a server again in the same place (such a directory is the
- * test's to remove).
+ * Runs `serve --dev` (`serve` if `dev` is false) with `args`, and each of `settings` as a `--set`. `port`
+ * and `dataDir` let a test restart a server in the same place; the test then removes the directory.
  *
  * @param {{args?: string[], settings?: Record<string, unknown>, env?: Record<string, string>,
  *          port?: number, dataDir?: string, dev?: boolean}} [options]
@@ -52,16 +51,16 @@ export function rollcallWith(env, ...args) {
 export async function startServer(options = {}) {
   const { args = [], settings = {}, env = {}, port = 0, dataDir, dev = true } = options;
   const directory = dataDir ?? (await mkdtemp(join(tmpdir(), 'rollcall-e2e-')));
-  const place = ['--listen', `127.0.0.1:${port}`, '--data-dir', directory];
+  const location = ['--listen', `127.0.0.1:${port}`, '--data-dir', directory];
   const mode = dev ? ['serve', '--dev'] : ['serve'];
   const set = Object.entries(settings).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
-  const child = spawn(ROLLCALL_BIN, [...mode, ...place, ...QUICK_DRAIN, ...set, ...args], {
+  const child = spawn(ROLLCALL_BIN, [...mode, ...location, ...QUICK_DRAIN, ...set, ...args], {
     env: { ...environment, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const log = collectLog(child);
   const exited = once(child, 'exit');
-  exited.catch(() => {}); // told by startAddress()
+  exited.catch(() => {}); // startAddress() reports it
   const address = await startAddress(child, log).catch(async (error) => {
     child.kill('SIGKILL');
     if (dataDir === undefined) await rm(directory, { recursive: true, force: true });
@@ -73,7 +72,7 @@ export async function startServer(options = {}) {
     dataDir: directory,
     child,
 
-    /** What the server logged so far. */
+    /** The server's log so far. */
     log: () => log.text,
 
     /** A signed token, as `rollcall token` prints it. */
@@ -84,16 +83,22 @@ export async function startServer(options = {}) {
       return (await rollcall('token', user, ...options)).stdout.trim();
     },
 
-    /** Ends the server; promises its exit code, or the signal it died of. */
+    /** Ends the server; returns its exit code, or the signal that ended it. */
     async stop(signal = 'SIGTERM') {
       if (child.exitCode === null && child.signalCode === null) child.kill(signal);
-      const lastResort = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
-      const [code, diedOf] = await exited;
-      clearTimeout(lastResort);
+      const killTimer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+      const [code, endSignal] = await exited;
+      clearTimeout(killTimer);
       if (dataDir === undefined) await rm(directory, { recursive: true, force: true });
-      return code ?? diedOf;
+      return code ?? endSignal;
     },
   };
+}
+
+/** How much physical memory a process uses. */
+export async function residentBytes({ pid }) {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return 1024 * Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)[1]);
 }
 
 function collectLog(child) {
@@ -105,7 +110,7 @@ function collectLog(child) {
   return log;
 }
 
-/** The address in the start line; what the server said instead, if it does not start. */
+/** Waits for the start line and returns its address; rejects with the log if the server does not start. */
 function startAddress(child, log) {
   let timeout;
   const started = new Promise((resolve, reject) => {

@@ -1,35 +1,35 @@
 /**
- * Socket.IO as its users know it: the npm client, every event kept in order until a test asks for it. What a
- * proper client would never send is made by hand in engine.mjs.
+ * The npm client of Socket.IO. It keeps every event in order until a test takes it. Packets that a proper
+ * client never sends are made with engine.mjs.
  */
 import assert from 'node:assert/strict';
 import { io } from 'socket.io-client';
 import msgpackParser from 'socket.io-msgpack-parser';
 import { SOON_MS, devToken, within } from './client.mjs';
 
-/** The three ways a stock client connects. */
+/** The three ways in which an unmodified client connects. */
 export const TRANSPORTS = {
   'polling only': ['polling'],
   'WebSocket only': ['websocket'],
   'polling, then upgraded': ['polling', 'websocket'],
 };
 
-/** The two parsers a stock client comes with. */
+/** The two parsers of the official clients. */
 export const PARSERS = { JSON: undefined, MessagePack: msgpackParser };
 
 const clients = new Set();
 
 class SocketClient {
-  /** `{name, args}` of what came and was not asked for yet. */
+  /** Events that no test has taken yet, as `{name, args}`. */
   events = [];
 
-  #waiting = new Set();
+  #waiters = new Set();
 
   constructor(socket) {
     this.socket = socket;
     socket.onAny((name, ...args) => {
       this.events.push({ name, args });
-      for (const look of this.#waiting) look();
+      for (const tryTake of this.#waiters) tryTake();
     });
     clients.add(this);
   }
@@ -38,21 +38,21 @@ class SocketClient {
     return this.socket.io.engine.transport.name;
   }
 
-  /** The first argument of the first event not taken yet that has this name and fits. */
-  async next(name, fits = () => true, timeoutMs = SOON_MS) {
-    let look;
+  /** Takes the first event that has this name and matches; returns its first argument. */
+  async next(name, matches = () => true, timeoutMs = SOON_MS) {
+    let tryTake;
     const found = new Promise((resolve) => {
-      look = () => {
-        const at = this.events.findIndex((event) => event.name === name && fits(event.args[0]));
+      tryTake = () => {
+        const at = this.events.findIndex((event) => event.name === name && matches(event.args[0]));
         if (at < 0) return;
-        this.#waiting.delete(look);
+        this.#waiters.delete(tryTake);
         resolve(this.events.splice(at, 1)[0].args[0]);
       };
     });
-    this.#waiting.add(look);
-    look();
-    const what = () => `${name}, but ${JSON.stringify(this.events).slice(-1000)}`;
-    return within(timeoutMs, found, what).finally(() => this.#waiting.delete(look));
+    this.#waiters.add(tryTake);
+    tryTake();
+    const what = () => `${name}; events not taken: ${JSON.stringify(this.events).slice(-1000)}`;
+    return within(timeoutMs, found, what).finally(() => this.#waiters.delete(tryTake));
   }
 
   emit(name, ...args) {
@@ -64,43 +64,43 @@ class SocketClient {
     return this.socket.timeout(SOON_MS).emitWithAck(name, ...args);
   }
 
-  /** Everything the server sent before it answers this has come when it returns. */
+  /** Waits until everything the server has sent so far has arrived; returns the events not taken. */
   async settle() {
     await this.ask('heartbeat', {});
     return this.events;
   }
 
-  /** How often an event came and was not asked for. */
-  count(name, fits = () => true) {
-    return this.events.filter((event) => event.name === name && fits(event.args[0])).length;
+  /** How many events of this name that match have not been taken. */
+  count(name, matches = () => true) {
+    return this.events.filter((event) => event.name === name && matches(event.args[0])).length;
   }
 
-  /** The next `disconnect`, which must come soon. */
+  /** Waits for the next `disconnect`; returns its reason. */
   disconnected(timeoutMs = SOON_MS) {
-    return within(timeoutMs, happens(this.socket, 'disconnect'), 'disconnect');
+    return within(timeoutMs, nextEvent(this.socket, 'disconnect'), 'disconnect');
   }
 
   connected(timeoutMs = SOON_MS) {
-    return within(timeoutMs, happens(this.socket, 'connect'), 'connect');
+    return within(timeoutMs, nextEvent(this.socket, 'connect'), 'connect');
   }
 
   upgraded(timeoutMs = SOON_MS) {
     const { engine } = this.socket.io;
     if (engine.transport.name === 'websocket') return Promise.resolve();
-    return within(timeoutMs, happens(engine, 'upgrade'), 'upgrade');
+    return within(timeoutMs, nextEvent(engine, 'upgrade'), 'upgrade');
   }
 
   close() {
     this.socket.disconnect();
   }
 
-  /** The transport breaks, without a word to the server, and the client comes back by itself. */
+  /** Closes the transport without leaving the namespace; the client reconnects by itself. */
   cut() {
     this.socket.io.engine.close();
   }
 }
 
-/** An event with this value in it is refused, with a callback and without, and the connection stays. */
+/** Expects that an event with this value is refused, with and without a callback, and that the connection stays. */
 export async function expectRefused(client, value) {
   const { id } = client.socket;
   const fields = { chat_id: 'x', client_message_id: 'y', body: value };
@@ -111,10 +111,10 @@ export async function expectRefused(client, value) {
   assert.equal(client.socket.id, id);
 }
 
-/** The first argument of the next event of an emitter of the client's kind. */
-export const happens = (emitter, name) => new Promise((resolve) => emitter.once(name, resolve));
+/** The first argument of an emitter's next event of this name. */
+export const nextEvent = (emitter, name) => new Promise((resolve) => emitter.once(name, resolve));
 
-/** A client that was asked for, whatever becomes of it. */
+/** Starts to connect a client; it may still be refused. */
 export function openSocketIo(server, { token, ...options } = {}) {
   const { namespace = '', ...rest } = options;
   const url = new URL(server.url).origin + namespace;
@@ -123,22 +123,22 @@ export function openSocketIo(server, { token, ...options } = {}) {
   );
 }
 
-/** A connected client of a user. */
+/** Connects a client of a user. */
 export async function connectSocketIo(server, user, options = {}) {
   const token = options.token ?? (await devToken(server, user));
   const { device } = options;
   const auth = device === undefined ? { token } : { token, device_id: device };
   const client = openSocketIo(server, { auth, ...options });
-  const failed = happens(client.socket, 'connect_error').then((error) => {
+  const failed = nextEvent(client.socket, 'connect_error').then((error) => {
     if (!client.socket.connected && !client.socket.active) throw error;
     return client.connected();
   });
-  await within(SOON_MS, Promise.race([happens(client.socket, 'connect'), failed]), 'connection');
+  await within(SOON_MS, Promise.race([nextEvent(client.socket, 'connect'), failed]), 'connection');
   failed.catch(() => {});
   return client;
 }
 
-/** The error with which a namespace is refused; fails if it is not. */
+/** Waits until the server refuses the namespace; returns the error. */
 export function connectError(client) {
   const refused = new Promise((resolve, reject) => {
     client.socket.once('connect_error', resolve);

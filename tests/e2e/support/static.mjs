@@ -1,4 +1,4 @@
-/** Serves the repository's files to a browser: what an example needs of a web server. */
+/** A web server for the examples: it serves the files of the repository. */
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -8,11 +8,11 @@ import { fileURLToPath } from 'node:url';
 const ROOT = new URL('../../../', import.meta.url);
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };
 
-/** `places` puts folders elsewhere: path prefix → folder, both from the root. */
-export async function serveFiles(places = {}) {
+/** `folders` maps path prefixes to other folders, both relative to the root. */
+export async function serveFiles(folders = {}) {
   const find = (path) => {
-    const moved = Object.keys(places).find((prefix) => path.startsWith(prefix));
-    return moved === undefined ? path : places[moved] + path.slice(moved.length);
+    const moved = Object.keys(folders).find((prefix) => path.startsWith(prefix));
+    return moved === undefined ? path : folders[moved] + path.slice(moved.length);
   };
   const http = createServer(async (request, response) => {
     const { pathname } = new URL(request.url, 'http://localhost');

@@ -1,4 +1,4 @@
-/** Key pairs and tokens made at test time, good ones and others. */
+/** Key pairs and tokens made at test time, valid and invalid. */
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
 
 const KINDS = {
@@ -12,7 +12,7 @@ const encode = (value) =>
 
 export const nowSeconds = () => Math.floor(Date.now() / 1000);
 
-/** A key pair of one algorithm. */
+/** Makes a key pair for one algorithm. */
 export function makeKey(alg, kid) {
   const { publicKey, privateKey } = KINDS[alg]();
   return {
@@ -27,7 +27,7 @@ export function makeKey(alg, kid) {
 
 export const jwks = (...keys) => JSON.stringify({ keys: keys.map(({ jwk }) => jwk) });
 
-/** A token for `user`; `claims` and `header` are added, and win. */
+/** Makes a token for `user`; `claims` and `header` override the defaults. */
 export function makeToken(key, user, claims = {}, header = {}) {
   const head = { alg: key.alg, typ: 'JWT', ...(key.kid && { kid: key.kid }), ...header };
   const body = { sub: user, exp: nowSeconds() + 600, ...claims };
@@ -40,14 +40,14 @@ export function makeToken(key, user, claims = {}, header = {}) {
   return `${text}.${signature.toString('base64url')}`;
 }
 
-/** The classic: a public key taken for the secret of an HMAC. */
+/** Makes a token of the classic attack: an HMAC with the public key as its secret. */
 export function makeConfusedToken(key, user) {
   const head = { alg: 'HS256', typ: 'JWT', ...(key.kid && { kid: key.kid }) };
   const text = `${encode(head)}.${encode({ sub: user, exp: nowSeconds() + 600 })}`;
   return `${text}.${createHmac('sha256', key.pem).update(text).digest('base64url')}`;
 }
 
-/** A token that says it needs no signature. */
+/** Makes a token without a signature. */
 export function makeUnsignedToken(user, alg = 'none') {
   return `${encode({ alg, typ: 'JWT' })}.${encode({ sub: user, exp: nowSeconds() + 600 })}.`;
 }

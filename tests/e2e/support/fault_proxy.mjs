@@ -1,17 +1,17 @@
 /**
- * A TCP gate in front of a server: open, cut (as with a wire), stalled (as with a lost route: nothing is
- * refused and nothing comes), or slow. It stands between one gateway and its Redis.
+ * A TCP proxy between a gateway and its Redis that injects faults: cut (connections are reset), stalled (as
+ * with a lost route: connections stay open, but no bytes pass), or slow.
  */
 import { connect, createServer } from 'node:net';
 import { once } from 'node:events';
 import { reset } from './proxy.mjs';
 
-export async function startGate(port) {
+export async function startFaultProxy(port) {
   const pairs = new Set();
   let mode = 'open';
   let delayMs = 0;
 
-  /** Bytes of one direction, each kept for the delay; none while stalled. */
+  /** Forwards one direction, delayed when slow. Holds all bytes while stalled; the returned function releases them. */
   const carry = (from, to, held) => {
     from.on('data', (data) => {
       if (mode === 'stalled') held.push(data);
@@ -45,10 +45,10 @@ export async function startGate(port) {
   });
   listener.listen(0, '127.0.0.1');
   await once(listener, 'listening');
-  const gate = {
+  const proxy = {
     port: listener.address().port,
 
-    /** New connections are reset, and so are those there are. */
+    /** Resets all connections, existing and new. */
     cut() {
       mode = 'cut';
       for (const { near, far } of [...pairs]) {
@@ -62,15 +62,16 @@ export async function startGate(port) {
     slow(ms) {
       delayMs = ms;
     },
-    open() {
+    /** Ends every fault and forwards what was held. */
+    restore() {
       mode = 'open';
       delayMs = 0;
       for (const { release } of pairs) release();
     },
     close() {
       listener.close();
-      gate.cut();
+      proxy.cut();
     },
   };
-  return gate;
+  return proxy;
 }
