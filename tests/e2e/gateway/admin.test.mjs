@@ -1,4 +1,4 @@
-/** What an operator sees and does: gateways, connections, explanations, deliveries, metrics. */
+/** The operator's interface: gateways, connections, explanations, deliveries, metrics, log. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { closeAll, connect, deliver, eventually, metric, nested, rest } from '../support/client.mjs';
@@ -6,7 +6,7 @@ import { startServer } from '../support/server.mjs';
 
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** Every metric the design names, dots and all. */
+/** Every metric of the design, with dots as the design writes them. */
 const METRICS = `
   heartbeat.latency_p99 heartbeat.qps presence.stale_entries presence.transitions_per_sec
   redis.available redis.connected_clients redis.evicted_keys redis.expired_keys
@@ -43,7 +43,7 @@ const asAdmin = (method, path) => rest(server, method, `/admin/v1/${path}`, { to
 test('every admin route needs its scope: 401 without a token, 403 without the scope', async () => {
   const user = await server.token('nosy');
   const similar = await server.token('nosy', { scope: 'administrator adm admin-ish delivery' });
-  const doors = [
+  const routes = [
     ['GET', '/admin/v1/gateways'],
     ['GET', '/admin/v1/connections?user=nosy'],
     ['DELETE', '/admin/v1/connections/01ARZ3NDEKTSV4RRFFQ69G5FAV'],
@@ -51,7 +51,7 @@ test('every admin route needs its scope: 401 without a token, 403 without the sc
     ['GET', '/admin/v1/explain/nosy'],
     ['POST', '/v1/users/nosy/deliver'],
   ];
-  for (const [method, path] of doors) {
+  for (const [method, path] of routes) {
     assert.equal((await rest(server, method, path)).status, 401, path);
     for (const token of [user, similar]) {
       const { status, body } = await rest(server, method, path, { token });
@@ -67,8 +67,8 @@ test('the list of gateways shows the connections of each', async () => {
   await connect(server, 'one');
   await connect(server, 'two');
   const list = async () => (await asAdmin('GET', 'gateways')).body.gateways;
-  const AT_ONCE_MS = 300; // well under the interval of the housekeeping
-  await eventually(async () => (await list())[0].connections === 2, 'count of two', AT_ONCE_MS);
+  const AT_ONCE_MS = 300; // well under the interval of periodic work
+  await eventually(async () => (await list())[0].connections === 2, 'two connections are listed', AT_ONCE_MS);
   const [gateway, ...others] = await list();
   assert.deepEqual(others, []);
   assert.equal(gateway.server_id, 'gw-001');
@@ -79,14 +79,14 @@ test('the list of a user’s connections shows device, gateway and times', async
   const other = await connect(server, 'mia');
   const { body } = await asAdmin('GET', 'connections?user=mia');
   assert.equal(body.connections.length, 2);
-  const found = body.connections.find(({ conn_id: id }) => id === phone.established.conn_id);
-  assert.equal(found.user_id, 'mia');
-  assert.equal(found.device_id, 'phone');
-  assert.equal(found.server_id, 'gw-001');
-  assert.match(found.connected_at, RFC3339);
-  assert.match(found.last_heartbeat, RFC3339);
-  const made = body.connections.find(({ conn_id: id }) => id === other.established.conn_id);
-  assert.ok(made.device_id.length > 0);
+  const listedPhone = body.connections.find(({ conn_id: id }) => id === phone.established.conn_id);
+  assert.equal(listedPhone.user_id, 'mia');
+  assert.equal(listedPhone.device_id, 'phone');
+  assert.equal(listedPhone.server_id, 'gw-001');
+  assert.match(listedPhone.connected_at, RFC3339);
+  assert.match(listedPhone.last_heartbeat, RFC3339);
+  const listedOther = body.connections.find(({ conn_id: id }) => id === other.established.conn_id);
+  assert.ok(listedOther.device_id.length > 0);
   assert.equal(body.truncated, false);
   assert.deepEqual((await asAdmin('GET', 'connections?user=nobody')).body, {
     connections: [],
@@ -96,18 +96,18 @@ test('the list of a user’s connections shows device, gateway and times', async
   await phone.close();
   await eventually(
     async () => (await asAdmin('GET', 'connections?user=mia')).body.connections.length === 1,
-    'the one that left is gone',
+    'the closed connection is not listed',
   );
 });
 
-test('the list of very many connections is cut and says so', async () => {
-  const SHOWN_MAX = 256;
+test('the list of connections is limited, and marked when it is truncated', async () => {
+  const LISTED_MAX = 256;
   const token = await server.token('crowd');
   const clients = await Promise.all(
-    Array.from({ length: SHOWN_MAX + 1 }, () => connect(server, 'crowd', { token })),
+    Array.from({ length: LISTED_MAX + 1 }, () => connect(server, 'crowd', { token })),
   );
   const { body } = await asAdmin('GET', 'connections?user=crowd');
-  assert.equal(body.connections.length, SHOWN_MAX);
+  assert.equal(body.connections.length, LISTED_MAX);
   assert.equal(body.truncated, true);
   await Promise.all(clients.map((client) => client.close()));
 });
@@ -142,7 +142,7 @@ test('an administrator closes a connection with 4005 and a reason; others stay',
   }
 });
 
-test('explain says why a user has its status', async () => {
+test('explain shows why a user has its status', async () => {
   const eva = await connect(server, 'eva', { device: 'desk' });
   await eva.ask({ type: 'heartbeat', active: false });
   const { status, body } = await asAdmin('GET', 'explain/eva');
@@ -157,7 +157,7 @@ test('explain says why a user has its status', async () => {
     presence_visibility: 'contacts_only',
     last_seen_visibility: 'contacts_only',
   });
-  const statuses = body.last_transitions.map((line) => line.status);
+  const statuses = body.last_transitions.map(({ status: to }) => to);
   assert.deepEqual(statuses.sort(), ['away', 'online']);
   for (const { at, cause, version } of body.last_transitions) {
     assert.match(at, RFC3339);
@@ -218,10 +218,10 @@ test('every metric of the design exists, with help, type and value', async () =>
     assert.match(line, /^(# (HELP|TYPE) \S+ .+|[a-z_0-9]+(\{.*\})? \S+)$/);
 });
 
-test('metrics count what happens', async () => {
+test('metrics count connections and heartbeats', async () => {
   const active = () => metric(server, 'gateway_connections_active');
   const opened = await metric(server, 'gateway_connections_opened');
-  await eventually(async () => (await active()) === 0, 'nobody connected');
+  await eventually(async () => (await active()) === 0, 'no active connections');
   const client = await connect(server, 'counted');
   const beats = await metric(server, 'heartbeat_received');
   await client.ask({ type: 'heartbeat' });
@@ -229,10 +229,10 @@ test('metrics count what happens', async () => {
   assert.equal(await active(), 1);
   assert.equal(await metric(server, 'gateway_connections_opened'), opened + 1);
   await client.close();
-  await eventually(async () => (await active()) === 0, 'nobody connected again');
+  await eventually(async () => (await active()) === 0, 'no active connections again');
 });
 
-test('health and readiness are answered separately', async () => {
+test('health and readiness are served separately', async () => {
   for (const path of ['/healthz', '/readyz']) {
     const { status, body } = await rest(server, 'GET', path);
     assert.equal(status, 200);
@@ -240,7 +240,7 @@ test('health and readiness are answered separately', async () => {
   }
 });
 
-test('the log says what happens, and never a token or a body', async () => {
+test('the log contains events, but never a token or a body', async () => {
   await rest(server, 'GET', '/v1/me', { token: `${deliverer}x` });
   await connect(server, 'logged');
   await deliver(server, deliverer, 'logged', { secret: 'swordfish' });

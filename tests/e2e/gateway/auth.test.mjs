@@ -1,4 +1,4 @@
-/** Who gets in: tokens, keys, their rotation and their end, origins. */
+/** Authentication: tokens, keys, rotation, expiry, allowed origins. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -28,7 +28,7 @@ import {
 let directory;
 let keyFiles = 0;
 let server; // in dev mode
-let keyed; // with keys of ours
+let keyed; // with the keys below
 const key = {
   RS256: makeKey('RS256'),
   ES256: makeKey('ES256', 'es'),
@@ -50,7 +50,7 @@ afterEach(() => {
   destroyAll();
 });
 
-/** A server that takes its keys from a file with this text; `keysFile` says which. */
+/** Starts a server that reads its keys from a file with this text; `keysFile` is its path. */
 async function serveKeys(text, settings = {}) {
   keyFiles += 1;
   const keysFile = join(directory, `keys-${keyFiles}`);
@@ -63,7 +63,7 @@ const wsUrl = (at) => `${at.url.replace('http', 'ws')}v1/ws`;
 
 const bearer = (token) => ({ headers: { Authorization: `Bearer ${token}` } });
 
-async function isRefused(at, token, what) {
+async function expectRefused(at, token, what) {
   const { status, error, headers } = await refusal(wsUrl(at), [], bearer(token));
   assert.equal(status, 401, what);
   assert.equal(error.code, 'UNAUTHENTICATED', what);
@@ -71,10 +71,10 @@ async function isRefused(at, token, what) {
   assert.equal((await rest(at, 'GET', '/v1/me', { token })).status, 401, what);
 }
 
-const isTaken = async (at, token, user) =>
+const expectAccepted = async (at, token, user) =>
   assert.equal((await connect(at, user, { token })).established.user_id, user);
 
-test('without a token there is no upgrade', async () => {
+test('a request without a token is refused', async () => {
   const { status, error } = await refusal(wsUrl(server));
   assert.equal(status, 401);
   assert.equal(error.code, 'UNAUTHENTICATED');
@@ -83,7 +83,7 @@ test('without a token there is no upgrade', async () => {
 
 test('a token may come as header, query or subprotocol', async () => {
   const token = await server.token('ann');
-  await isTaken(server, token, 'ann');
+  await expectAccepted(server, token, 'ann');
   const byQuery = openSocket(`${wsUrl(server)}?access_token=${token}`);
   assert.equal((await byQuery.next('connection_established')).user_id, 'ann');
   const byProtocol = openSocket(wsUrl(server), ['rollcall.v1', `bearer.${token}`]);
@@ -91,7 +91,7 @@ test('a token may come as header, query or subprotocol', async () => {
   assert.equal(byProtocol.socket.protocol, 'rollcall.v1');
 });
 
-test('a header may have extra blanks, and a list several fields', async () => {
+test('a header may have extra spaces, and a list may be split over several headers', async () => {
   const token = await server.token('ann');
   const answer = async (...headers) => {
     const socket = rawConnect(server);
@@ -127,12 +127,12 @@ test('a header without a bearer token counts as no token', async () => {
   }
 });
 
-test('bad tokens get 401 and no upgrade', async () => {
+test('invalid tokens get 401 and no upgrade', async () => {
   const good = key.RS256;
   const changed = (token, part) => {
     const parts = token.split('.');
-    const first = parts[part][10] === 'A' ? 'B' : 'A';
-    parts[part] = parts[part].slice(0, 10) + first + parts[part].slice(11);
+    const replacement = parts[part][10] === 'A' ? 'B' : 'A';
+    parts[part] = parts[part].slice(0, 10) + replacement + parts[part].slice(11);
     return parts.join('.');
   };
   const token = makeToken(good, 'eve');
@@ -154,36 +154,36 @@ test('bad tokens get 401 and no upgrade', async () => {
     'a sub that is a number': makeToken(good, 7),
     'a critical extension': makeToken(good, 'eve', {}, { crit: ['b64'], b64: true }),
     'another key': makeToken(makeKey('RS256'), 'eve'),
-    'a key that is not known': makeToken({ ...key.ES256, kid: 'who' }, 'eve'),
+    'an unknown key id': makeToken({ ...key.ES256, kid: 'who' }, 'eve'),
     'none as algorithm': makeUnsignedToken('eve'),
     'None as algorithm': makeUnsignedToken('eve', 'None'),
-    'a public key as secret': makeConfusedToken(good, 'eve'),
-    'the key’s own name for another algorithm': makeToken(key.ES256, 'eve', {}, { kid: 'ed' }),
+    'a public key as HMAC secret': makeConfusedToken(good, 'eve'),
+    'the key id of a key of another algorithm': makeToken(key.ES256, 'eve', {}, { kid: 'ed' }),
     'an algorithm that is not the key’s': makeToken(key.ES256, 'eve', {}, { alg: 'RS256' }),
-    'a key brought along': makeToken(makeKey('ES256'), 'eve', {}, { jwk: key.ES256.jwk }),
-    'longer than can be': makeToken(good, 'eve', { pad: 'x'.repeat(9000) }),
+    'a key in the token itself': makeToken(makeKey('ES256'), 'eve', {}, { jwk: key.ES256.jwk }),
+    'a token too long': makeToken(good, 'eve', { pad: 'x'.repeat(9000) }),
   };
-  for (const [what, value] of Object.entries(bad)) await isRefused(keyed, value, what);
+  for (const [what, value] of Object.entries(bad)) await expectRefused(keyed, value, what);
 });
 
-test('RS256, ES256 and EdDSA keys from a JWK set', async () => {
+test('RS256, ES256 and EdDSA keys are read from a JWK set', async () => {
   for (const alg of ['RS256', 'ES256', 'EdDSA'])
-    await isTaken(keyed, makeToken(key[alg], `${alg}-user`), `${alg}-user`);
+    await expectAccepted(keyed, makeToken(key[alg], `${alg}-user`), `${alg}-user`);
 });
 
-test('the same keys as PEM, one after another', async () => {
+test('the same keys are read from one PEM file', async () => {
   const pem = await serveKeys(key.RS256.pem + key.ES256.pem + key.EdDSA.pem);
   try {
     for (const alg of ['RS256', 'ES256', 'EdDSA'])
-      await isTaken(pem, makeToken(key[alg], `${alg}-user`), `${alg}-user`);
-    await isRefused(pem, makeConfusedToken(key.RS256, 'eve'), 'a public key as secret');
-    await isRefused(pem, makeToken(makeKey('EdDSA'), 'eve'), 'another key');
+      await expectAccepted(pem, makeToken(key[alg], `${alg}-user`), `${alg}-user`);
+    await expectRefused(pem, makeConfusedToken(key.RS256, 'eve'), 'a public key as secret');
+    await expectRefused(pem, makeToken(makeKey('EdDSA'), 'eve'), 'another key');
   } finally {
     await pem.stop();
   }
 });
 
-test('without dev mode no tokens are handed out', async () => {
+test('tokens are issued in dev mode only', async () => {
   const response = await fetch(`${keyed.url}dev/token`, { method: 'POST', body: '{"user":"a"}' });
   assert.equal(response.status, 404);
 });
@@ -193,11 +193,11 @@ test('a server accepts what `rollcall token --key` signs with its key', async ()
     const file = join(directory, `${alg}.private.pem`);
     await writeFile(file, key[alg].privatePem, { mode: 0o600 });
     const { stdout } = await rollcall('token', 'kim', '--key', file);
-    await isTaken(keyed, stdout.trim(), 'kim');
+    await expectAccepted(keyed, stdout.trim(), 'kim');
   }
 });
 
-test('SIGHUP rotates keys and drops nobody; a bad file changes nothing', async () => {
+test('SIGHUP reloads the keys and closes no connection; an invalid file changes nothing', async () => {
   const [older, newer] = [makeKey('ES256', 'older'), makeKey('RS256', 'newer')];
   const rotating = await serveKeys(jwks(older));
   const reload = async (text, logged) => {
@@ -208,14 +208,14 @@ test('SIGHUP rotates keys and drops nobody; a bad file changes nothing', async (
   };
   try {
     const old = await connect(rotating, 'old', { token: makeToken(older, 'old') });
-    await isRefused(rotating, makeToken(newer, 'new'), 'not known yet');
+    await expectRefused(rotating, makeToken(newer, 'new'), 'not known yet');
 
     await reload(jwks(older, newer), 'reloaded');
-    await isTaken(rotating, makeToken(newer, 'new'), 'new');
-    await isTaken(rotating, makeToken(older, 'too'), 'too');
+    await expectAccepted(rotating, makeToken(newer, 'new'), 'new');
+    await expectAccepted(rotating, makeToken(older, 'too'), 'too');
 
     await reload(jwks(newer), 'reloaded');
-    await isRefused(rotating, makeToken(older, 'late'), 'retired');
+    await expectRefused(rotating, makeToken(older, 'late'), 'retired');
     const { code } = await old.ask({ type: 'refresh_token', token: makeToken(older, 'old') });
     assert.equal(code, 'UNAUTHENTICATED');
     assert.equal((await old.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
@@ -224,7 +224,7 @@ test('SIGHUP rotates keys and drops nobody; a bad file changes nothing', async (
 
     for (const text of ['', 'nonsense', '{"keys":[]}', newer.privatePem]) {
       await reload(text, 'keys_not_reloaded');
-      await isTaken(rotating, makeToken(newer, 'still'), 'still');
+      await expectAccepted(rotating, makeToken(newer, 'still'), 'still');
     }
     assert.equal((await old.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
   } finally {
@@ -232,7 +232,7 @@ test('SIGHUP rotates keys and drops nobody; a bad file changes nothing', async (
   }
 });
 
-test('an expired token ends its connection, which is told first', async () => {
+test('the connection of an expired token is notified, then closed with 4001', async () => {
   const token = makeToken(key.ES256, 'zoe', { exp: nowSeconds() + 2 });
   const zoe = await connect(keyed, 'zoe', { token });
   const startedMs = Date.now();
@@ -248,12 +248,12 @@ test('a token refreshed in time keeps the connection beyond the first token', as
   const yan = await connect(keyed, 'yan', { token: makeToken(key.ES256, 'yan', { exp }) });
   const answer = await yan.ask({ type: 'refresh_token', token: makeToken(key.EdDSA, 'yan') });
   assert.equal(answer.type, 'ok');
-  await eventually(() => Date.now() > (exp + 1) * 1000, 'the end of the first token');
+  await eventually(() => Date.now() > (exp + 1) * 1000, 'the first token expires');
   await yan.settle();
   assert.deepEqual(yan.messages, []);
 });
 
-test('a refresh with a bad token, or another user’s, is refused', async () => {
+test('a refresh with an invalid token, or another user’s, is refused', async () => {
   const max = await connect(keyed, 'max', { token: makeToken(key.ES256, 'max') });
   const ask = async (token) => (await max.ask({ type: 'refresh_token', token })).code;
   assert.equal(await ask(makeToken(key.ES256, 'moritz')), 'FORBIDDEN');
@@ -271,49 +271,49 @@ test('issuer and audience are checked if they are set', async () => {
   const iss = 'https://issuer.example';
   const token = (claims) => makeToken(key.ES256, 'ina', claims);
   try {
-    await isTaken(strict, token({ iss, aud: 'rollcall' }), 'ina');
-    await isTaken(strict, token({ iss, aud: ['other', 'rollcall'] }), 'ina');
+    await expectAccepted(strict, token({ iss, aud: 'rollcall' }), 'ina');
+    await expectAccepted(strict, token({ iss, aud: ['other', 'rollcall'] }), 'ina');
     for (const claims of [{}, { iss }, { aud: 'rollcall' }, { iss: 'x', aud: 'rollcall' }])
-      await isRefused(strict, token(claims), JSON.stringify(claims));
-    await isRefused(strict, token({ iss, aud: ['other'] }), 'another audience');
+      await expectRefused(strict, token(claims), JSON.stringify(claims));
+    await expectRefused(strict, token({ iss, aud: ['other'] }), 'another audience');
   } finally {
     await strict.stop();
   }
 });
 
 test('an origin that is not listed gets 403; a request without an origin passes', async () => {
-  const fenced = await startServer({
+  const restricted = await startServer({
     settings: { 'gateway.allowed_origins': 'https://one.example,https://two.example' },
   });
-  const token = await fenced.token('ori');
+  const token = await restricted.token('ori');
   const withOrigin = (origin) => ({ ...bearer(token), origin });
   try {
     for (const origin of ['https://one.example', 'https://two.example', undefined])
-      await connect(fenced, 'ori', { token, ws: { origin } });
+      await connect(restricted, 'ori', { token, ws: { origin } });
     for (const origin of [
       'https://three.example',
       'http://one.example',
       'https://one.example.evil.example',
       'null',
     ]) {
-      const { status, error } = await refusal(wsUrl(fenced), [], withOrigin(origin));
+      const { status, error } = await refusal(wsUrl(restricted), [], withOrigin(origin));
       assert.equal(status, 403, origin);
       assert.equal(error.code, 'FORBIDDEN');
     }
     const engine = (origin) =>
-      fetch(`${fenced.url}socket.io/?EIO=4&transport=polling`, { headers: { origin } });
-    const page = await engine('https://two.example');
-    assert.equal(page.headers.get('access-control-allow-origin'), 'https://two.example');
-    assert.equal(page.headers.get('access-control-allow-credentials'), 'true');
-    const stranger = await engine('https://three.example');
-    assert.equal(stranger.status, 403);
-    assert.equal((await stranger.json()).code, 4);
-    const foreign = await fetch(`${fenced.url}healthz`, {
+      fetch(`${restricted.url}socket.io/?EIO=4&transport=polling`, { headers: { origin } });
+    const listed = await engine('https://two.example');
+    assert.equal(listed.headers.get('access-control-allow-origin'), 'https://two.example');
+    assert.equal(listed.headers.get('access-control-allow-credentials'), 'true');
+    const unlisted = await engine('https://three.example');
+    assert.equal(unlisted.status, 403);
+    assert.equal((await unlisted.json()).code, 4);
+    const health = await fetch(`${restricted.url}healthz`, {
       headers: { Origin: 'https://three.example' },
     });
-    assert.equal(foreign.headers.get('access-control-allow-origin'), null);
+    assert.equal(health.headers.get('access-control-allow-origin'), null);
   } finally {
-    await fenced.stop();
+    await restricted.stop();
   }
 });
 
@@ -326,8 +326,8 @@ test('a user id may contain anything except control characters', async () => {
 
 test('a flood of tokens with unknown keys does not delay a connected user', async () => {
   const calm = await connect(keyed, 'calm', { token: makeToken(key.ES256, 'calm') });
-  const stranger = makeToken(makeKey('ES256', 'stranger'), 'eve');
-  const forged = makeToken(makeKey('RS256'), 'eve'); // costs a verification each
+  const unknownKey = makeToken(makeKey('ES256', 'unknown'), 'eve');
+  const forged = makeToken(makeKey('RS256'), 'eve'); // costs a verification each time
   let answered = 0;
   const attack = async (token) => {
     const socket = rawConnect(keyed);
@@ -339,7 +339,7 @@ test('a flood of tokens with unknown keys does not delay a connected user', asyn
       answered += 1;
     }
   };
-  const attacks = Array.from({ length: 30 }, (_, n) => attack(n % 2 ? stranger : forged));
+  const attacks = Array.from({ length: 30 }, (_, n) => attack(n % 2 ? unknownKey : forged));
   let slowestMs = 0;
   let beats = 0;
   const flood = Promise.all(attacks).then(() => true);

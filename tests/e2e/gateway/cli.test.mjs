@@ -1,4 +1,4 @@
-/** The program as it is typed. */
+/** The command line: help, settings, errors at the start, tokens. */
 import assert from 'node:assert/strict';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -21,8 +21,8 @@ async function fileWith(name, text) {
   return path;
 }
 
-/** A start that is refused: exit code 2, nothing on stdout, and what is wrong on stderr. */
-async function isRefused(args, ...patterns) {
+/** Expects that the server does not start: exit code 2, nothing on stdout, the reason on stderr. */
+async function expectRefused(args, ...patterns) {
   const { code, stdout, stderr } = await rollcall(
     'serve',
     '--dev',
@@ -41,7 +41,7 @@ test('--help names every command, serve --help every option, --version the versi
   for (const help of ['--help', '-h', 'help']) {
     const { code, stdout } = await rollcall(help);
     assert.equal(code, 0);
-    for (const word of ['serve', 'token']) assert.match(stdout, new RegExp(`^ +${word}\\b`, 'm'));
+    for (const command of ['serve', 'token']) assert.match(stdout, new RegExp(`^ +${command}\\b`, 'm'));
   }
   const serve = await rollcall('serve', '--help');
   assert.equal(serve.code, 0);
@@ -53,7 +53,7 @@ test('--help names every command, serve --help every option, --version the versi
   assert.match(stdout, /^rollcall \d+\.\d+\.\d+\n$/);
 });
 
-test('unknown commands and options are named, with exit code 2', async () => {
+test('unknown commands and options are reported with exit code 2', async () => {
   for (const args of [[], ['sever'], ['serve', '--devv'], ['serve', '--listen'], ['token']]) {
     const { code, stderr, stdout } = await rollcall(...args);
     assert.equal(code, 2, args.join(' '));
@@ -63,37 +63,37 @@ test('unknown commands and options are named, with exit code 2', async () => {
   assert.match((await rollcall('serve', '--devv')).stderr, /--dev\b/);
 });
 
-test('a wrong setting stops the start and says what was expected', async () => {
-  await isRefused(['--set', 'gateway.lisen=x'], /gateway\.lisen/, /gateway\.listen/);
-  await isRefused(['--set', 'presence.idle_seconds=soon'], /presence\.idle_seconds/, /soon/);
-  await isRefused(['--set', 'timing.profile=quick'], /realtime/, /standard/, /relaxed/);
-  await isRefused(['--set', 'debug.echo=maybe'], /true/, /false/);
-  await isRefused(['--set', 'nonsense'], /nonsense/);
-  await isRefused(['--workers', '-1'], /workers/);
-  await isRefused(['--listen', 'nowhere'], /nowhere/);
-  await isRefused(['--listen', '0.0.0.0:0'], /loopback/i);
+test('an invalid setting prevents the start, and the error names what was expected', async () => {
+  await expectRefused(['--set', 'gateway.lisen=x'], /gateway\.lisen/, /gateway\.listen/);
+  await expectRefused(['--set', 'presence.idle_seconds=soon'], /presence\.idle_seconds/, /soon/);
+  await expectRefused(['--set', 'timing.profile=quick'], /realtime/, /standard/, /relaxed/);
+  await expectRefused(['--set', 'debug.echo=maybe'], /true/, /false/);
+  await expectRefused(['--set', 'nonsense'], /nonsense/);
+  await expectRefused(['--workers', '-1'], /workers/);
+  await expectRefused(['--listen', 'nowhere'], /nowhere/);
+  await expectRefused(['--listen', '0.0.0.0:0'], /loopback/i);
 });
 
-test('a wrong line in the file is named with its number', async () => {
+test('an error in the configuration file is reported with its line number', async () => {
   const path = await fileWith(
     'wrong.yaml',
     'gateway:\n  max_frame_bytes: 70000\n  timeouts:\n    heartbeat_interval_seconds: often\n',
   );
-  await isRefused(['--config', path], /wrong\.yaml/, /\b4\b/, /heartbeat_interval_seconds/);
+  await expectRefused(['--config', path], /wrong\.yaml/, /\b4\b/, /heartbeat_interval_seconds/);
   const unknown = await fileWith('unknown.yaml', '# comment\npresence:\n  idle_secconds: 5\n');
-  await isRefused(['--config', unknown], /\b3\b/, /idle_secconds/, /idle_seconds/);
-  await isRefused(['--config', await fileWith('broken.yaml', 'a: [\n')], /broken\.yaml/);
-  await isRefused(['--config', join(directory, 'missing.yaml')], /missing\.yaml/);
+  await expectRefused(['--config', unknown], /\b3\b/, /idle_secconds/, /idle_seconds/);
+  await expectRefused(['--config', await fileWith('broken.yaml', 'a: [\n')], /broken\.yaml/);
+  await expectRefused(['--config', join(directory, 'missing.yaml')], /missing\.yaml/);
 });
 
-test('an unknown ROLLCALL_ variable stops the start as well', async () => {
+test('an unknown ROLLCALL_ variable prevents the start', async () => {
   await assert.rejects(
     startServer({ env: { ROLLCALL_PRESENCE__IDLE_SECONDZ: '5' } }),
     /IDLE_SECONDZ/,
   );
 });
 
-test('--print-config shows which source wins, in a form that is read again', async () => {
+test('--print-config shows which source wins, as a file that can be read again', async () => {
   const path = await fileWith(
     'layers.yaml',
     'gateway:\n  workers: 2\n  max_frame_bytes: 1000\n  max_connections: 10\n' +
@@ -121,7 +121,7 @@ test('--print-config shows which source wins, in a form that is read again', asy
   assert.equal(settings(repeated.stdout), settings(stdout));
 });
 
-test('without keys it does not start, and says how to provide them', async () => {
+test('without keys the server does not start, and the error names the options that provide them', async () => {
   const { code, stderr } = await rollcall('serve', '--data-dir', directory);
   assert.equal(code, 2);
   assert.match(stderr, /--jwt-keys/);
@@ -142,7 +142,7 @@ test('a port that is in use is reported', async () => {
   }
 });
 
-test('tokens: one, many, with a time to live and scopes', async () => {
+test('`rollcall token` prints one token or many, with a time to live and scopes', async () => {
   const server = await startServer();
   try {
     const options = ['--data-dir', server.dataDir];

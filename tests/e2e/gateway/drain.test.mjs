@@ -1,4 +1,4 @@
-/** Leaving: everybody is told, sent away one after the other, and the process ends with 0. */
+/** Drain: every client is notified and closed in turn, and the process exits with 0. */
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import {
@@ -17,7 +17,7 @@ import { destroyAll, rawConnect, request } from '../support/raw.mjs';
 import { startServer } from '../support/server.mjs';
 
 const DRAIN_SECONDS = 3;
-/** What a machine that does much else may add to any time. */
+/** Delay that a busy machine may add to any time. */
 const SLACK_MS = 5000;
 
 const servers = [];
@@ -43,25 +43,25 @@ async function connectMany(server, count) {
 const exit = (server, ms) =>
   within(ms, new Promise((resolve) => server.child.once('exit', resolve)), 'exit');
 
-const isRefused = (server) =>
+const waitUntilRefused = (server) =>
   eventually(
     () =>
       rawConnect(server).connected.then(
         () => false,
         () => true,
       ),
-    'refusal of new connections',
+    'new connections are refused',
   );
 
-/** Every connection's farewell, and when it was closed. */
-function farewells(clients) {
+/** For every connection: its `connection_closing`, its close code, and the time of both. */
+function closings(clients) {
   const startedMs = Date.now();
   return Promise.all(
     clients.map(async (client) => {
       const closing = await client.next('connection_closing');
-      const toldMs = Date.now() - startedMs;
+      const notifiedMs = Date.now() - startedMs;
       const { code } = await client.ended((DRAIN_SECONDS + 1) * 1000 + SLACK_MS);
-      return { closing, toldMs, code, closedMs: Date.now() - startedMs };
+      return { closing, notifiedMs, code, closedMs: Date.now() - startedMs };
     }),
   );
 }
@@ -78,18 +78,18 @@ function checkSpread(all) {
   assert.ok(Math.max(...delays) - Math.min(...delays) > 1000, 'over more than a second');
   const times = all.map(({ closedMs }) => closedMs);
   assert.ok(Math.max(...times) - Math.min(...times) > 1000, 'closings are spread');
-  const lastToldMs = Math.max(...all.map(({ toldMs }) => toldMs));
-  assert.ok(lastToldMs < Math.max(...times), 'all are told before the last is closed');
+  const lastNotifiedMs = Math.max(...all.map(({ notifiedMs }) => notifiedMs));
+  assert.ok(lastNotifiedMs < Math.max(...times), 'all are notified before the last is closed');
 }
 
 test('SIGTERM closes two hundred connections in turn, and the process exits with 0 in time', async () => {
   const server = await serve();
   const clients = await connectMany(server, 200);
-  const all = farewells(clients);
+  const all = closings(clients);
   const startedMs = Date.now();
   const exited = exit(server, DRAIN_SECONDS * 1000 + SLACK_MS);
   process.kill(server.pid, 'SIGTERM');
-  await isRefused(server);
+  await waitUntilRefused(server);
   checkSpread(await all);
   assert.equal(await exited, 0);
   assert.ok(Date.now() - startedMs < DRAIN_SECONDS * 1000 + SLACK_MS);
@@ -108,14 +108,14 @@ test('a client that waits for its close is still served, and sees the others lea
   process.kill(server.pid, 'SIGTERM');
   for (const watcher of watchers) await watcher.next('connection_closing');
   const open = () => watchers.filter(({ socket }) => socket.readyState === 1);
-  await eventually(() => open().length < 20, 'first to leave');
-  const left = open().at(-1);
-  assert.equal((await left.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
+  await eventually(() => open().length < 20, 'the first watcher is closed');
+  const remaining = open().at(-1);
+  assert.equal((await remaining.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
   assert.equal((await only.ended()).code, 1001);
   assert.equal(await exit(server, DRAIN_SECONDS * 1000 + SLACK_MS), 0);
 });
 
-test('/readyz tells a load balancer about the drain on a kept connection; new connections are refused', async () => {
+test('/readyz reports the drain on an open connection; new connections are refused', async () => {
   const server = await serve(DRAIN_SECONDS, ['--workers', '1']);
   const [balancer, admin] = [rawConnect(server), rawConnect(server)];
   balancer.send(request('GET', '/readyz'));
@@ -126,31 +126,31 @@ test('/readyz tells a load balancer about the drain on a kept connection; new co
   const exited = exit(server, DRAIN_SECONDS * 1000 + SLACK_MS);
   process.kill(server.pid, 'SIGTERM');
   for (const client of clients) await client.next('connection_closing');
-  await isRefused(server);
+  await waitUntilRefused(server);
   balancer.send(request('GET', '/readyz'));
   const { status, headers, body } = await balancer.response();
   assert.equal(status, 503);
   assert.equal(headers.connection, 'close');
   assert.match(body, /draining/);
   admin.send(request('GET', '/healthz'));
-  assert.equal((await admin.response()).status, 200, 'alive it is until the end');
+  assert.equal((await admin.response()).status, 200, 'healthy until the end');
   assert.equal(await exited, 0);
 });
 
-test('a drain by an administrator does the same', async () => {
+test('an administrator’s drain works like SIGTERM', async () => {
   const server = await serve();
   const clients = await connectMany(server, 40);
-  const all = farewells(clients);
+  const all = closings(clients);
   const exited = exit(server, DRAIN_SECONDS * 1000 + SLACK_MS);
   const token = await server.token('root', { scope: 'admin' });
   const { status } = await rest(server, 'POST', '/admin/v1/drain', { token });
   assert.equal(status, 202);
-  await isRefused(server);
+  await waitUntilRefused(server);
   checkSpread(await all);
   assert.equal(await exited, 0);
 });
 
-test('a drain without connections ends at once, also with idle keep-alive connections', async () => {
+test('a drain without sessions ends at once, even with idle keep-alive connections', async () => {
   const server = await serve(30);
   const idle = rawConnect(server);
   idle.send(request('GET', '/healthz'));
@@ -160,7 +160,7 @@ test('a drain without connections ends at once, also with idle keep-alive connec
   assert.ok(Date.now() - startedMs < SLACK_MS);
 });
 
-test('a peer that does not answer the close frame does not delay the drain', async () => {
+test('a client that does not answer the close frame does not delay the drain', async () => {
   const server = await serve(1);
   const stubborn = await connect(server, 'stubborn');
   stubborn.socket.pause();
@@ -172,7 +172,7 @@ test('a peer that does not answer the close frame does not delay the drain', asy
   assert.ok(Date.now() - startedMs < 3000 + SLACK_MS);
 });
 
-test('an unfinished upgrade does not delay the drain and leaves nothing behind', async () => {
+test('an unfinished upgrade does not delay the drain', async () => {
   const server = await serve(1);
   const { sid } = await EngineSession.start(server);
   const socket = new EngineSocket(server, { sid });

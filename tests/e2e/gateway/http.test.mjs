@@ -1,4 +1,4 @@
-/** HTTP/1.1 as peers must not write it, as slow and half-open peers do, and as everybody should. */
+/** HTTP/1.1: malformed requests, slow and half-open clients, and proper requests. */
 import assert from 'node:assert/strict';
 import { Agent, request as httpRequest } from 'node:http';
 import { after, afterEach, before, test } from 'node:test';
@@ -29,20 +29,21 @@ after(async () => {
 });
 afterEach(async () => {
   destroyAll();
-  await bystander.settle(); // whatever was done to others, this one is served
+  await bystander.settle(); // other clients are served throughout
 });
 
-/** Sends bytes on a new connection; the one answer, after which the server ends it. */
-async function refused(bytes) {
+/** Sends bytes on a new connection, which the server must end after one answer; returns its status. */
+async function statusOfRefusal(bytes) {
   const socket = rawConnect(server);
   socket.send(bytes);
   const answer = await socket.response();
   await socket.end();
-  assert.equal(socket.received.length, 0, 'a second answer');
+  assert.equal(socket.received.length, 0, 'there is no second answer');
   return answer.status;
 }
 
-async function served(socket, bytes, status = 200) {
+/** Sends a request; returns the answer, which must have this status. */
+async function exchange(socket, bytes, status = 200) {
   socket.send(bytes);
   const answer = await socket.response();
   assert.equal(answer.status, status);
@@ -55,11 +56,11 @@ const POST = 'POST /dev/token HTTP/1.1';
 const LENGTH_4 = 'Content-Length: 4';
 const CHUNKED = 'Transfer-Encoding: chunked';
 
-test('a request that could smuggle another is refused, and the connection closed', async () => {
+test('a malformed request, which could smuggle another, is refused, and the connection is closed', async () => {
   const smuggled = 'GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n';
   const bad = {
     'both lengths': `${lines(POST, HOST, LENGTH_4, CHUNKED)}0\r\n\r\n${smuggled}`,
-    'both lengths, turned': `${lines(POST, HOST, CHUNKED, LENGTH_4)}0\r\n\r\n${smuggled}`,
+    'both lengths, in reverse order': `${lines(POST, HOST, CHUNKED, LENGTH_4)}0\r\n\r\n${smuggled}`,
     'two lengths': `${lines(POST, HOST, LENGTH_4, 'Content-Length: 40')}{  }${smuggled}`,
     'a list of lengths': `${lines(POST, HOST, 'Content-Length: 2, 40')}{}${smuggled}`,
     'a length with a sign': `${lines(POST, HOST, 'Content-Length: +2')}{}`,
@@ -81,19 +82,19 @@ test('a request that could smuggle another is refused, and the connection closed
     'no host': lines(GET, 'X: y'),
     'two hosts': lines(GET, HOST, 'Host: elsewhere'),
     'the same host twice': lines(GET, HOST, HOST),
-    'a host that is none': lines(GET, 'Host: a b'),
+    'an invalid host': lines(GET, 'Host: a b'),
     'two spaces': lines('GET  /healthz HTTP/1.1', HOST),
-    'a method with a control': lines('GE\x01T /healthz HTTP/1.1', HOST),
+    'a method with a control character': lines('GE\x01T /healthz HTTP/1.1', HOST),
     'no version': lines('GET /healthz', HOST),
     'a version in small letters': lines('GET /healthz http/1.1', HOST),
-    'the greeting of another protocol': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n',
+    'a TLS handshake': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n',
   };
-  for (const [what, bytes] of Object.entries(bad)) assert.equal(await refused(bytes), 400, what);
+  for (const [what, bytes] of Object.entries(bad)) assert.equal(await statusOfRefusal(bytes), 400, what);
 });
 
-test('transfer codings other than chunked alone are refused', async () => {
+test('any transfer coding other than `chunked` is refused', async () => {
   for (const coding of ['gzip', 'chunked, gzip', 'xchunked', 'chunked, chunked', 'identity', '']) {
-    const status = await refused(lines(POST, HOST, `Transfer-Encoding: ${coding}`));
+    const status = await statusOfRefusal(lines(POST, HOST, `Transfer-Encoding: ${coding}`));
     assert.ok(status === 400 || status === 501, `${status} for "${coding}"`);
   }
 });
@@ -108,19 +109,19 @@ test('a chunked body that is not well-formed is refused', async () => {
     '2\r\n{}0\r\n\r\n',
     ' 2\r\n{}\r\n0\r\n\r\n',
   ])
-    assert.equal(await refused(head + body), 400, JSON.stringify(body));
-  assert.equal(await refused(`${head}${'f'.repeat(17)}\r\n`), 413);
+    assert.equal(await statusOfRefusal(head + body), 400, JSON.stringify(body));
+  assert.equal(await statusOfRefusal(`${head}${'f'.repeat(17)}\r\n`), 413);
 });
 
-test('another major version is refused with 505', async () => {
-  assert.equal(await refused(lines('GET /healthz HTTP/2.0', HOST)), 505);
+test('another major version of HTTP is refused with 505', async () => {
+  assert.equal(await statusOfRefusal(lines('GET /healthz HTTP/2.0', HOST)), 505);
 });
 
-test('a head that is too large is refused with 431, endless ones too', async () => {
-  assert.equal(await refused(lines(GET, HOST, `X-Large: ${'x'.repeat(17000)}`)), 431);
+test('a head that is too large, or endless, is refused with 431', async () => {
+  assert.equal(await statusOfRefusal(lines(GET, HOST, `X-Large: ${'x'.repeat(17000)}`)), 431);
   const many = Array.from({ length: 3000 }, (_, n) => `X-${n}: y`);
-  assert.equal(await refused(lines(GET, HOST, ...many)), 431);
-  assert.ok([414, 431].includes(await refused(lines(`GET /${'x'.repeat(17000)} HTTP/1.1`, HOST))));
+  assert.equal(await statusOfRefusal(lines(GET, HOST, ...many)), 431);
+  assert.ok([414, 431].includes(await statusOfRefusal(lines(`GET /${'x'.repeat(17000)} HTTP/1.1`, HOST))));
 
   const endless = rawConnect(server);
   endless.send(`${GET}\r\n${HOST}\r\n`);
@@ -129,16 +130,16 @@ test('a head that is too large is refused with 431, endless ones too', async () 
   await endless.end();
 });
 
-test('a head that comes too slowly is answered 408 and the connection ended', async () => {
+test('a head that comes too slowly is answered 408, and the connection is closed', async () => {
   const slow = rawConnect(server);
   const startedMs = Date.now();
   slow.send('GET /healthz HTTP/1.1\r\nHos');
-  const dribble = setInterval(() => slow.send('t'), 200); // no byte buys more time
+  const trickle = setInterval(() => slow.send('t'), 200); // a further byte does not extend the time limit
   try {
     assert.equal((await slow.response()).status, 408);
     await slow.end();
   } finally {
-    clearInterval(dribble);
+    clearInterval(trickle);
   }
   assert.ok(Date.now() - startedMs >= HEADER_TIMEOUT_MS / 2);
 });
@@ -150,19 +151,19 @@ test('a body that comes too slowly is answered 408', async () => {
   await slow.end();
 });
 
-test('a connection that never says anything is closed without an answer', async () => {
+test('a connection that sends nothing is closed without an answer', async () => {
   const silent = rawConnect(server);
   await silent.end();
   assert.equal(silent.received.length, 0);
 });
 
-test('an idle connection is closed after its time', async () => {
+test('an idle connection is closed after the idle timeout', async () => {
   const idle = rawConnect(server);
-  await served(idle, request('GET', '/healthz'));
+  await exchange(idle, request('GET', '/healthz'));
   await idle.end();
 });
 
-test('a peer that has closed its sending side still gets its answer', async () => {
+test('a client that has closed its sending side still gets its answer', async () => {
   const token = await devToken(server, 'half');
   for (const bytes of [
     request('GET', '/healthz'),
@@ -177,12 +178,12 @@ test('a peer that has closed its sending side still gets its answer', async () =
   }
 });
 
-test('a peer that vanishes during a request leaves nothing behind', async () => {
+test('a client that disconnects during a request gets no answer', async () => {
   for (const bytes of ['GET /hea', lines(POST, HOST, 'Content-Length: 100'), '']) {
-    const gone = rawConnect(server, { allowHalfOpen: true });
-    gone.socket.end(bytes);
-    await gone.end();
-    assert.equal(gone.received.length, 0);
+    const closing = rawConnect(server, { allowHalfOpen: true });
+    closing.socket.end(bytes);
+    await closing.end();
+    assert.equal(closing.received.length, 0);
   }
 });
 
@@ -196,7 +197,7 @@ test('pipelined requests are answered in order, however many', async () => {
   assert.equal(socket.received.length, 0);
 });
 
-test('a request behind one that waits for others is answered after it', async () => {
+test('a request pipelined behind one that takes longer is answered after it', async () => {
   const socket = rawConnect(server);
   const token = await devToken(server, 'pipeliner');
   const me = request('GET', '/v1/me', [`Authorization: Bearer ${token}`]);
@@ -206,7 +207,7 @@ test('a request behind one that waits for others is answered after it', async ()
   assert.match((await socket.response()).body, /pipeliner/);
 });
 
-test('a peer that pipelines requests and reads nothing costs bounded memory', async () => {
+test('a client that pipelines requests and reads nothing costs bounded memory', async () => {
   const greedy = rawConnect(server);
   await greedy.connected;
   greedy.socket.pause();
@@ -220,22 +221,22 @@ test('a peer that pipelines requests and reads nothing costs bounded memory', as
   assert.ok(grownBytes < 16 << 20, `grew by ${grownBytes} bytes`);
 });
 
-test('HTTP/1.1 keeps the connection by default; close and HTTP/1.0 end it', async () => {
+test('HTTP/1.1 keeps the connection open by default; `Connection: close` and HTTP/1.0 close it', async () => {
   const kept = rawConnect(server);
   for (let n = 0; n < 3; n += 1) {
-    const { headers } = await served(kept, request('GET', '/healthz'));
+    const { headers } = await exchange(kept, request('GET', '/healthz'));
     assert.notEqual(headers.connection, 'close');
   }
-  const asked = await served(kept, request('GET', '/healthz', ['Connection: close']));
-  assert.equal(asked.headers.connection, 'close');
+  const last = await exchange(kept, request('GET', '/healthz', ['Connection: close']));
+  assert.equal(last.headers.connection, 'close');
   await kept.end();
 
   const old = rawConnect(server);
-  await served(old, 'GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n');
+  await exchange(old, 'GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n');
   await old.end();
 });
 
-test('Node’s own client reuses one connection for everything', async () => {
+test('Node’s HTTP client reuses one connection for all requests', async () => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const ports = new Set();
   const get = () =>
@@ -297,7 +298,7 @@ test('404 and 405 have an error object, and 405 an Allow header', async () => {
   assert.equal((await rest(server, 'POST', '/v1/nothing')).status, 404);
 });
 
-test('a body over the limit is refused with 413, announced or not', async () => {
+test('a body over the limit is refused with 413, with Content-Length and chunked', async () => {
   const announced = rawConnect(server);
   announced.send(lines(POST, HOST, 'Content-Length: 65537'));
   const { status, body } = await announced.response();
@@ -314,16 +315,16 @@ test('a body over the limit is refused with 413, announced or not', async () => 
 test('a chunked body with extensions and trailers is accepted', async () => {
   const socket = rawConnect(server);
   const body = '7;why="not"\r\n{"user"\r\n4\r\n:"ca\r\n4\r\nrl"}\r\n0\r\nX-Trailer: seen\r\n\r\n';
-  const { body: answer } = await served(socket, lines(POST, HOST, CHUNKED) + body);
+  const { body: answer } = await exchange(socket, lines(POST, HOST, CHUNKED) + body);
   assert.equal(typeof JSON.parse(answer).token, 'string');
-  await served(socket, request('GET', '/healthz'));
+  await exchange(socket, request('GET', '/healthz'));
 });
 
-test('a head and a body that come byte by byte are the same request', async () => {
+test('a request that arrives byte by byte is parsed like any other', async () => {
   const socket = rawConnect(server);
   for (const character of request('POST', '/dev/token', ['Content-Length: 14'], '{"user":"dora"'))
     socket.send(character);
-  assert.equal((await socket.response()).status, 400); // a brace is missing
+  assert.equal((await socket.response()).status, 400); // the closing brace is missing
   for (const character of request('POST', '/dev/token', ['Content-Length: 15'], '{"user":"dora"}'))
     socket.send(character);
   assert.equal((await socket.response()).status, 200);
@@ -333,10 +334,10 @@ test('a client that expects 100-continue gets it before the answer', async () =>
   const socket = rawConnect(server);
   socket.send(lines(POST, HOST, 'Content-Length: 15', 'Expect: 100-continue'));
   assert.equal((await socket.response()).status, 100);
-  await served(socket, '{"user":"dora"}');
+  await exchange(socket, '{"user":"dora"}');
 });
 
-test('CORS allows browsers of other origins', async () => {
+test('CORS headers allow requests of other origins', async () => {
   const origin = 'https://app.example';
   const preflight = await fetch(`${server.url}v1/me`, {
     method: 'OPTIONS',
@@ -353,8 +354,8 @@ test('CORS allows browsers of other origins', async () => {
   assert.equal(answer.headers.get('access-control-allow-credentials'), null);
 });
 
-test('an absolute target is the same as its path', async () => {
-  await served(rawConnect(server), request('GET', `${server.url}healthz`));
+test('an absolute request target is treated like its path', async () => {
+  await exchange(rawConnect(server), request('GET', `${server.url}healthz`));
 });
 
 test('a body that is not the expected JSON gets 400', async () => {

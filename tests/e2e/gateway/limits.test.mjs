@@ -1,4 +1,4 @@
-/** What one connection may do to a server, and what the server then does, signalled first. */
+/** Limits on what a connection may cost the server, and the signals a client gets before it is closed. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import {
@@ -18,12 +18,13 @@ import { residentBytes, startServer } from '../support/server.mjs';
 
 const LARGE = 'x'.repeat(60000);
 const ONE_WORKER = ['--workers', '1'];
-const FREELY = {
+const AMPLE_COMMANDS = {
   'gateway.backpressure.inbound.command_rate_per_second': 100000,
   'gateway.backpressure.inbound.command_rate_burst': 100000,
 };
 
-const SLOW = {
+/** A client that does not read is soon a slow consumer. */
+const SMALL_QUEUE = {
   'gateway.backpressure.outbound.max_buffer_messages': 20,
   'gateway.backpressure.outbound.max_buffer_bytes': 10000000,
   'gateway.backpressure.outbound.grace_period_seconds': 1,
@@ -31,7 +32,7 @@ const SLOW = {
   'gateway.close_timeout_seconds': 20,
 };
 
-let server; // with the limits it has by default
+let server; // with the default limits
 const others = [];
 
 before(async () => {
@@ -50,7 +51,7 @@ async function serve(settings, args = []) {
   return other;
 }
 
-test('more than fifty commands a second, or a hundred at once, are refused', async () => {
+test('commands beyond fifty a second, or a hundred at once, are RATE_LIMITED', async () => {
   const client = await connect(server, 'hasty');
   const startedMs = Date.now();
   for (let id = 0; id < 250; id += 1) client.send({ type: 'heartbeat', id });
@@ -69,7 +70,7 @@ test('more than fifty commands a second, or a hundred at once, are refused', asy
   assert.equal((await client.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
 });
 
-test('invalid messages count as commands', async () => {
+test('invalid messages count against the command rate', async () => {
   const client = await connect(server, 'babbler');
   for (let n = 0; n < 200; n += 1) client.send('nonsense');
   await client.next(({ code }) => code === 'RATE_LIMITED');
@@ -78,8 +79,8 @@ test('invalid messages count as commands', async () => {
 });
 
 test('an invalid message is answered INVALID_MESSAGE, and the connection stays', async () => {
-  const roomy = await serve(FREELY);
-  const client = await connect(roomy, 'odd');
+  const lenient = await serve(AMPLE_COMMANDS);
+  const client = await connect(lenient, 'odd');
   const withId = [
     { type: 'no_such_thing' },
     { type: 7 },
@@ -136,13 +137,13 @@ test('an invalid message is answered INVALID_MESSAGE, and the connection stays',
   assert.deepEqual(client.messages, []);
 });
 
-test('a message over the limit of frames closes with 1009', async () => {
+test('a message over the frame limit closes the connection with 1009', async () => {
   const client = await connect(server, 'giant');
   client.send('x'.repeat(65537));
   assert.equal((await client.ended()).code, 1009);
 });
 
-test('requests over the queue’s depth are answered SERVER_BUSY, each once', async () => {
+test('commands beyond the queue’s depth are answered SERVER_BUSY, each once', async () => {
   const shallow = await serve({ 'gateway.backpressure.inbound.max_queue_depth': 2 });
   const headers = [`Authorization: Bearer ${await shallow.token('pusher')}`];
   const socket = await rawWebSocket(shallow, '/v1/ws', headers);
@@ -151,7 +152,7 @@ test('requests over the queue’s depth are answered SERVER_BUSY, each once', as
   );
   socket.send(Buffer.concat(queries));
   const answers = new Map();
-  await socket.frame(); // the greeting
+  await socket.frame(); // connection_established
   while (answers.size < 30) {
     const { id, type, code } = JSON.parse((await socket.frame()).payload);
     assert.ok(!answers.has(id), `${id} answered twice`);
@@ -166,10 +167,10 @@ const QUICK_HEARTBEATS = {
   'presence.expiry_window_seconds': 1.8,
 };
 
-test('a silent client is pinged, then closed with 4002 and offline', async () => {
+test('a silent client is pinged, then closed with 4002, and its user goes offline', async () => {
   const quick = await serve(QUICK_HEARTBEATS);
   await setVisibility(quick, 'mute', 'everyone');
-  const watcher = await connect(quick, 'watcher'); // answers pings, and lives by that alone
+  const watcher = await connect(quick, 'watcher'); // sends no heartbeats, only answers pings
   await watcher.subscribe('mute');
   const mute = await connect(quick, 'mute', { ws: { autoPong: false } });
   assert.equal(mute.established.heartbeat_interval_seconds, 0.3);
@@ -188,7 +189,7 @@ test('a silent client is pinged, then closed with 4002 and offline', async () =>
   assert.ok(watcher.pings.length > 0);
 });
 
-test('a connection of the maximum age is closed with 1001 and asked to reconnect', async () => {
+test('a connection that reaches the maximum age is closed with 1001 and may reconnect', async () => {
   const brief = await serve({ 'gateway.max_lifetime_seconds': 1 });
   const client = await connect(brief, 'old');
   const { reason, reconnect_allowed: allowed } = await client.next('connection_closing');
@@ -196,8 +197,8 @@ test('a connection of the maximum age is closed with 1001 and asked to reconnect
   assert.equal((await client.ended()).code, 1001);
 });
 
-/** Delivers large messages to a user until `isEnough`, one after the other. */
-async function fill(at, user, isEnough, limit = 400) {
+/** Delivers large messages to a user until `isEnough`; returns how many. */
+async function deliverUntil(at, user, isEnough, limit = 400) {
   const token = await at.token('operator', { scope: 'deliver' });
   for (let n = 0; n < limit; n += 1) {
     await deliver(at, token, user, { n, LARGE });
@@ -206,11 +207,11 @@ async function fill(at, user, isEnough, limit = 400) {
   throw new Error(`${limit} deliveries were not enough`);
 }
 
-test('a burst that a reader keeps up with does not make it slow', async () => {
-  const tight = await serve({ ...SLOW, ...FREELY });
+test('a client that keeps up with a burst is no slow consumer', async () => {
+  const tight = await serve({ ...SMALL_QUEUE, ...AMPLE_COMMANDS });
   const headers = [`Authorization: Bearer ${await tight.token('burst')}`];
   const socket = await rawWebSocket(tight, '/v1/ws', headers);
-  await socket.frame(); // the greeting
+  await socket.frame(); // connection_established
   const beats = Array.from({ length: 500 }, (_, id) =>
     frame(OPCODE.text, JSON.stringify({ type: 'heartbeat', id })),
   );
@@ -219,17 +220,17 @@ test('a burst that a reader keeps up with does not make it slow', async () => {
     assert.equal(JSON.parse((await socket.frame()).payload).id, id);
 });
 
-test('a slow consumer is told, given its grace, and closed with 4003', async () => {
-  const tight = await serve(SLOW);
+test('a slow consumer is warned, given a grace period, and closed with 4003', async () => {
+  const tight = await serve(SMALL_QUEUE);
   await setVisibility(tight, 'snail', 'everyone');
   const snail = await connect(tight, 'snail', { device: 'slow' });
   const hare = await connect(tight, 'snail', { device: 'fast' });
   snail.socket.pause();
-  const count = await fill(tight, 'snail', (n) => n >= 60);
+  const count = await deliverUntil(tight, 'snail', (n) => n >= 60);
   assert.ok((await metric(tight, 'gateway_slow_consumer_warnings')) >= 1);
-  await eventually(() => metric(tight, 'gateway_slow_consumer_disconnects'), 'disconnect');
-  const named = () => /event=outbound_queue_filling user="snail"/.test(tight.log());
-  await eventually(named, 'the log names the user');
+  await eventually(() => metric(tight, 'gateway_slow_consumer_disconnects'), 'the slow consumer is disconnected');
+  const isUserLogged = () => /event=outbound_queue_filling user="snail"/.test(tight.log());
+  await eventually(isUserLogged, 'the log names the user');
   for (let n = 0; n < count; n += 1) assert.equal((await hare.next('delivery')).data.n, n);
 
   snail.socket.resume();
@@ -240,20 +241,20 @@ test('a slow consumer is told, given its grace, and closed with 4003', async () 
   assert.equal(closing.reason, 'slow_consumer');
   assert.equal(closing.reconnect_allowed, true);
   assert.equal((await snail.ended()).code, 4003);
-  const got = snail.messages.map(({ data }) => data.n);
+  const received = snail.messages.map(({ data }) => data.n);
   assert.deepEqual(
-    got,
-    got.map((_, n) => n),
-    'nothing is left out in the middle',
+    received,
+    received.map((_, n) => n),
+    'no delivery is missing in between',
   );
-  assert.ok(got.length >= 20 && got.length < count, `${got.length} of ${count}`);
+  assert.ok(received.length >= 20 && received.length < count, `${received.length} of ${count} deliveries`);
   await hare.settle();
   assert.deepEqual(hare.messages, []);
 });
 
-test('a slow consumer that catches up within its grace stays', async () => {
+test('a slow consumer that catches up within the grace period stays connected', async () => {
   const tight = await serve({
-    ...SLOW,
+    ...SMALL_QUEUE,
     'gateway.backpressure.outbound.max_buffer_messages': 200,
     'gateway.backpressure.outbound.warning_threshold_percent': 5,
     'gateway.backpressure.outbound.critical_threshold_percent': 10,
@@ -261,8 +262,8 @@ test('a slow consumer that catches up within its grace stays', async () => {
   });
   const sloth = await connect(tight, 'sloth');
   sloth.socket.pause();
-  const isTold = () => metric(tight, 'gateway_slow_consumer_warnings');
-  const count = await fill(tight, 'sloth', isTold, 150);
+  const isWarned = () => metric(tight, 'gateway_slow_consumer_warnings');
+  const count = await deliverUntil(tight, 'sloth', isWarned, 150);
   sloth.socket.resume();
   assert.equal((await sloth.next('error')).code, 'SLOW_CONSUMER');
   for (let n = 0; n < count; n += 1) assert.equal((await sloth.next('delivery')).data.n, n);
@@ -272,23 +273,23 @@ test('a slow consumer that catches up within its grace stays', async () => {
   assert.equal(await metric(tight, 'gateway_slow_consumer_disconnects'), 0);
 });
 
-test('the bound in bytes holds as the bound in messages does', async () => {
+test('the outbound queue is bounded in bytes as well as in messages', async () => {
   const tight = await serve({
-    ...SLOW,
+    ...SMALL_QUEUE,
     'gateway.backpressure.outbound.max_buffer_messages': 10000,
     'gateway.backpressure.outbound.max_buffer_bytes': 300000,
   });
   const heavy = await connect(tight, 'heavy');
   heavy.socket.pause();
-  await fill(tight, 'heavy', () => metric(tight, 'gateway_slow_consumer_warnings'));
-  await eventually(() => metric(tight, 'gateway_slow_consumer_disconnects'), 'disconnect');
+  await deliverUntil(tight, 'heavy', () => metric(tight, 'gateway_slow_consumer_warnings'));
+  await eventually(() => metric(tight, 'gateway_slow_consumer_disconnects'), 'the slow consumer is disconnected');
   heavy.socket.resume();
   assert.equal((await heavy.next('connection_closing')).reason, 'slow_consumer');
   assert.equal((await heavy.ended()).code, 4003);
 });
 
-test('a slow reader gets the latest of a presence that changes often', async () => {
-  const tight = await serve({ ...SLOW, ...FREELY });
+test('a slow consumer gets the latest presence of a user whose presence changes often', async () => {
+  const tight = await serve({ ...SMALL_QUEUE, ...AMPLE_COMMANDS });
   await setVisibility(tight, 'flicker', 'everyone');
   const flicker = await connect(tight, 'flicker');
   const reader = await connect(tight, 'reader');
@@ -299,11 +300,11 @@ test('a slow reader gets the latest of a presence that changes often', async () 
 
   for (let n = 0; n < 1000; n += 1) {
     flicker.send({ type: 'heartbeat', active: n % 2 === 1 });
-    if (n % 50 === 0) await flicker.settle(); // whose own queue is short, too
+    if (n % 50 === 0) await flicker.settle(); // its own outbound queue is short, too
   }
   flicker.send({ type: 'heartbeat', active: false });
   await flicker.settle();
-  await sleep(1200); // longer than a grace would be
+  await sleep(1200); // longer than the grace period
 
   reader.socket.resume();
   await reader.settle();
@@ -315,24 +316,24 @@ test('a slow reader gets the latest of a presence that changes often', async () 
   assert.ok(!reader.messages.some(({ type }) => type === 'connection_closing'));
 });
 
-test('when memory is short, connections are told and closed with 4004', async () => {
-  const room = {
+test('when memory is short, connections are notified and closed with 4004', async () => {
+  const largeQueue = {
     'gateway.backpressure.outbound.max_buffer_messages': 10000,
     'gateway.backpressure.outbound.max_buffer_bytes': 500000000,
     'gateway.close_timeout_seconds': 60,
     'gateway.timeouts.heartbeat_timeout_seconds': 60,
     'presence.expiry_window_seconds': 60,
   };
-  const probe = await serve(room);
+  const probe = await serve(largeQueue);
   await connect(probe, 'probe');
   const limitBytes = (await residentBytes(probe)) + (24 << 20);
-  const small = await serve({ ...room, 'gateway.memory_limit_bytes': limitBytes });
+  const small = await serve({ ...largeQueue, 'gateway.memory_limit_bytes': limitBytes });
   const hoarder = await connect(small, 'hoarder');
   hoarder.socket.pause();
   const token = await small.token('operator', { scope: 'deliver' });
   for (let n = 0; n < 1500 && (await residentBytes(small)) < limitBytes; n += 1)
-    await deliver(small, token, 'hoarder', { n, LARGE }).catch(() => {}); // refused, at last
-  await eventually(() => /event=memory_pressure/.test(small.log()), 'memory pressure');
+    await deliver(small, token, 'hoarder', { n, LARGE }).catch(() => {}); // refused once memory is short
+  await eventually(() => /event=memory_pressure/.test(small.log()), 'memory pressure is logged');
   hoarder.socket.resume();
   const closing = await hoarder.next('connection_closing', 3 * SOON_MS);
   assert.equal(closing.reason, 'memory_pressure');
@@ -340,10 +341,10 @@ test('when memory is short, connections are told and closed with 4004', async ()
   assert.equal((await hoarder.ended(3 * SOON_MS)).code, 4004);
 });
 
-test('while memory is short a new connection gets 503', async () => {
+test('while memory is short, a new connection gets 503', async () => {
   const starved = await serve({ 'gateway.memory_limit_bytes': 1 });
   const url = `${starved.url.replace('http', 'ws')}v1/ws`;
-  await eventually(() => /event=memory_pressure/.test(starved.log()), 'memory pressure');
+  await eventually(() => /event=memory_pressure/.test(starved.log()), 'memory pressure is logged');
   const token = await starved.token('late');
   const { status, headers } = await refusal(url, [], {
     headers: { Authorization: `Bearer ${token}` },
@@ -354,24 +355,24 @@ test('while memory is short a new connection gets 503', async () => {
 
 test('connections beyond the limit get 503 until one leaves', async () => {
   const small = await serve({ 'gateway.max_connections': 3 });
-  const token = await small.token('guest');
-  const guests = [];
-  for (let n = 0; n < 3; n += 1) guests.push(await connect(small, 'guest', { token }));
+  const token = await small.token('user');
+  const clients = [];
+  for (let n = 0; n < 3; n += 1) clients.push(await connect(small, 'user', { token }));
   const over = rawConnect(small);
   const { status, headers } = await over.response();
   assert.equal(status, 503);
   assert.ok(Number(headers['retry-after']) > 0);
   await over.end();
-  for (const guest of guests)
-    assert.equal((await guest.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
-  await guests[0].close();
+  for (const client of clients)
+    assert.equal((await client.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
+  await clients[0].close();
   await eventually(
-    () => connect(small, 'guest', { token }).then(Boolean, () => false),
-    'a free place',
+    () => connect(small, 'user', { token }).then(Boolean, () => false),
+    'a new connection is accepted',
   );
 });
 
-test('many silent connections keep nobody out and are closed in time', async () => {
+test('many silent connections do not block a client, and are closed in time', async () => {
   const patient = await serve({ 'gateway.http.header_timeout_seconds': 1 });
   const crowd = Array.from({ length: 300 }, () => rawConnect(patient));
   await Promise.all(crowd.map((socket) => socket.connected));
@@ -382,16 +383,16 @@ test('many silent connections keep nobody out and are closed in time', async () 
 
 test('silent connections give way when the limit is reached', async () => {
   const small = await serve({ 'gateway.max_connections': 60, 'gateway.workers': 1 });
-  const token = await small.token('guest');
-  const guests = [];
-  for (let n = 0; n < 3; n += 1) guests.push(await connect(small, 'guest', { token }));
+  const token = await small.token('user');
+  const clients = [];
+  for (let n = 0; n < 3; n += 1) clients.push(await connect(small, 'user', { token }));
   const flood = startSilentFlood({ port: small.port, count: 200 });
   try {
-    await eventually(() => flood.closedCount() > 200, 'strangers give way');
-    for (let n = 0; n < 3; n += 1) guests.push(await connect(small, 'guest', { token }));
-    for (const guest of guests) {
+    await eventually(() => flood.closedCount() > 200, 'silent connections are closed');
+    for (let n = 0; n < 3; n += 1) clients.push(await connect(small, 'user', { token }));
+    for (const client of clients) {
       const before = flood.closedCount();
-      assert.equal((await guest.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
+      assert.equal((await client.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
       await eventually(() => flood.closedCount() > before, 'the flood goes on');
     }
     assert.equal(await metric(small, 'gateway_connections_refused'), 0);

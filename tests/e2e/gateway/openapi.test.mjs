@@ -1,6 +1,6 @@
 /**
- * The description of the HTTP interface: it is well formed, it names exactly the routes there are,
- * and the running server answers as it says.
+ * docs/openapi.json describes the HTTP interface: it is well formed, lists exactly the server's routes,
+ * and the running server answers as described.
  *
  * A new route needs a path in docs/openapi.json and a row in PROBES below.
  */
@@ -12,9 +12,9 @@ import { follow, problems, resolve, typeOf } from '../support/schema.mjs';
 import { startServer } from '../support/server.mjs';
 
 const METHODS = ['get', 'put', 'post', 'patch', 'delete'];
-/** Embedded files are no routes; of them only the description describes itself. */
+/** Described, but not in the route table: embedded files. */
 const ASSETS = ['get /openapi.json'];
-/** In the router's table only to be refused in Engine.IO's words. */
+/** In the route table only to be refused with Engine.IO's errors. */
 const REFUSED = ['PUT /socket.io/', 'PATCH /socket.io/', 'DELETE /socket.io/'];
 const BODY_BYTES_MAX = 1024;
 const LIST_BYTES_MAX = 4096;
@@ -44,7 +44,7 @@ after(async () => {
   await server.stop();
 });
 
-/** Every operation, as `get /v1/me`. */
+/** All operations; the name is like `get /v1/me`. */
 function operations() {
   return Object.entries(document.paths).flatMap(([path, item]) =>
     METHODS.filter((method) => method in item).map((method) => ({
@@ -55,23 +55,23 @@ function operations() {
   );
 }
 
-/** Every object and list within, with the path that leads to it. */
+/** Yields every object and array within, with its path. */
 function* walk(at, path = '#') {
   if (at === null || typeof at !== 'object') return;
   yield [path, at];
   for (const [key, value] of Object.entries(at)) yield* walk(value, `${path}/${key}`);
 }
 
-function assertFits(schema, value, what) {
+function assertMatches(schema, value, what) {
   assert.deepEqual([...problems(document, schema, value)], [], what);
 }
 
-test('what is served is docs/openapi.json', async () => {
+test('the server serves docs/openapi.json', async () => {
   assert.deepEqual(document, JSON.parse(await read('docs/openapi.json')));
   assert.equal(document.openapi, '3.1.0');
 });
 
-test('the version described is the version built', async () => {
+test('the described version is the version of the build', async () => {
   const [, version] = /version: '([^']+)'/.exec(await read('meson.build'));
   assert.equal(document.info.version, version);
 });
@@ -81,7 +81,7 @@ test('every reference resolves, and every definition is used', () => {
   for (const [path, { $ref }] of walk(document)) {
     if (typeof $ref !== 'string') continue;
     assert.match($ref, /^#\/components\//, path);
-    assert.ok(resolve(document, { $ref }), `${path} leads nowhere: ${$ref}`);
+    assert.ok(resolve(document, { $ref }), `${path}: ${$ref} does not exist`);
     used.add($ref);
   }
   const { securitySchemes, ...components } = document.components;
@@ -91,10 +91,10 @@ test('every reference resolves, and every definition is used', () => {
       assert.ok(used.has(`#/components/${kind}/${name}`), `${kind}/${name} is not used`);
 });
 
-test('every operation is described in full', () => {
+test('every operation has a summary, a tag, security and described responses', () => {
   const tags = document.tags.map(({ name }) => name);
   const ids = operations().map(({ operationId }) => operationId);
-  assert.deepEqual(ids, [...new Set(ids)], 'operationId stands once');
+  assert.deepEqual(ids, [...new Set(ids)], 'every operationId is unique');
   for (const operation of operations()) {
     const { name, summary, responses, security = document.security } = operation;
     assert.equal(typeof summary, 'string', `${name} has a summary`);
@@ -110,7 +110,7 @@ test('every operation is described in full', () => {
   }
 });
 
-test('the parameters in a path are declared, and no others', () => {
+test('the declared path parameters are those in the path', () => {
   for (const { name, path, parameters = [] } of operations()) {
     const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter);
     const declared = parameters.map((parameter) => follow(document, parameter));
@@ -123,24 +123,24 @@ test('the parameters in a path are declared, and no others', () => {
   }
 });
 
-test('every example fits its schema', () => {
+test('every example matches its schema', () => {
   let count = 0;
   for (const [path, { schema, example }] of walk(document)) {
     if (schema === undefined || example === undefined || typeOf(schema) !== 'object') continue;
-    assertFits(schema, example, path);
+    assertMatches(schema, example, path);
     count += 1;
   }
   assert.ok(count > 20);
 });
 
-test('the described routes are those of the server, with their access', async () => {
+test('the described routes and their access are those of the server', async () => {
   const source = await read('src/api/api_routes.c');
   const table = source.slice(source.indexOf('ROUTES[] = {'), source.indexOf('ROUTE_COUNT'));
   const transport = await read('src/socketio/socketio_resource.c');
   const every = [...(table + transport).matchAll(/\{HTTP1_(\w+),\s*"([^"]+)",\s*REST_(\w+),/g)];
   const rows = every.filter(([, method, path]) => !REFUSED.includes(`${method} ${path}`));
   const routes = rows.map(([, method, path]) => `${method.toLowerCase()} ${path}`);
-  assert.ok(routes.length > 10, 'the table was found');
+  assert.ok(routes.length > 10, 'the table is found');
   const described = operations().map(({ name }) => name);
   assert.deepEqual(described.filter((name) => !ASSETS.includes(name)).sort(), routes.sort());
 
@@ -157,11 +157,11 @@ test('the described routes are those of the server, with their access', async ()
 test('the described error codes are those of the server', async () => {
   const source = await read('src/protocol/message.c');
   const codes = [...source.matchAll(/\[ERROR_\w+\] = "(\w+)"/g)].map(([, code]) => code);
-  assert.ok(codes.length > 10, 'the table was found');
+  assert.ok(codes.length > 10, 'the table is found');
   assert.deepEqual(document.components.schemas.ErrorCode.enum, codes);
 });
 
-/** Requests to make: the operation, the path asked for, whose token, a body; the status awaited. */
+/** Requests to send: operation, path, user of the token, body, expected status. */
 const PROBES = [
   ['get /healthz', 'healthz', null, undefined, 200],
   ['get /readyz', 'readyz', null, undefined, 200],
@@ -249,7 +249,7 @@ const PROBES = [
   ['post /admin/v1/drain', 'admin/v1/drain', 'alice', undefined, 403],
 ];
 
-/** Asks, and holds the answer against what is said of that status. */
+/** Sends a request and checks the answer against the description; returns the answer's text. */
 async function probe([name, path, user, body, status]) {
   const [method, template] = name.split(' ');
   const response = await fetch(new URL(path, server.url), {
@@ -263,11 +263,11 @@ async function probe([name, path, user, body, status]) {
   const described = follow(document, document.paths[template][method].responses[status]);
   assert.ok(described, `${what} is not described`);
   for (const [header, { schema }] of Object.entries(described.headers ?? {}))
-    assertFits(follow(document, schema), response.headers.get(header), `${what}: ${header}`);
+    assertMatches(follow(document, schema), response.headers.get(header), `${what}: ${header}`);
   const [contentType] = (response.headers.get('content-type') ?? '').split(';');
   assert.deepEqual(Object.keys(described.content ?? {}), contentType ? [contentType] : [], what);
   if (contentType === 'application/json')
-    assertFits(described.content[contentType].schema, JSON.parse(text), what);
+    assertMatches(described.content[contentType].schema, JSON.parse(text), what);
   return text;
 }
 
@@ -276,15 +276,15 @@ for (const row of PROBES) {
   test(`${name} answers as described: ${path} as ${user ?? 'nobody'}, ${status}`, () => probe(row));
 }
 
-test('every operation was asked at least once', () => {
-  const asked = new Set(PROBES.map(([name]) => name));
+test('every operation has a probe', () => {
+  const probed = new Set(PROBES.map(([name]) => name));
   assert.deepEqual(
-    operations().filter(({ name }) => !asked.has(name)).map(({ name }) => name),
+    operations().filter(({ name }) => !probed.has(name)).map(({ name }) => name),
     [],
   );
 });
 
-test('an example of a request is accepted', async () => {
+test('the server accepts the examples of request bodies', async () => {
   for (const [name, path, user] of [
     ['patch /v1/me', 'v1/me', 'alice'],
     ['post /v1/users/{user}/deliver', 'v1/users/bob/deliver', 'root'],
@@ -308,19 +308,19 @@ test('upgrades are refused as described', async () => {
     const { status: answered, error, headers } = await refusal(target);
     assert.equal(answered, status, target);
     const described = follow(document, responses[status]);
-    assertFits(described.content['application/json'].schema, { error }, target);
+    assertMatches(described.content['application/json'].schema, { error }, target);
     for (const header of Object.keys(described.headers ?? {}))
       assert.ok(headers[header.toLowerCase()], `${target}: ${header}`);
   }
 });
 
-test('a user who is here is listed, explained and closed as described', async () => {
+test('a connected user is listed, explained and closed as described', async () => {
   const { conn_id: id } = bob.established;
-  const ask = async (path) => JSON.parse(await probe(PROBES.find((row) => row[1] === path)));
-  const { connections } = await ask('admin/v1/connections?user=bob');
+  const probeJson = async (path) => JSON.parse(await probe(PROBES.find((row) => row[1] === path)));
+  const { connections } = await probeJson('admin/v1/connections?user=bob');
   assert.equal(connections.length, 1);
   assert.equal(connections[0].conn_id, id);
-  const explained = await ask('admin/v1/explain/bob');
+  const explained = await probeJson('admin/v1/explain/bob');
   assert.deepEqual(explained.leases, connections);
   assert.equal(explained.presence.status, 'online');
   assert.ok(explained.last_transitions.length > 0);
@@ -329,8 +329,8 @@ test('a user who is here is listed, explained and closed as described', async ()
   assert.equal((await bob.ended()).code, 4005);
 });
 
-test('a drain is begun as described', async () => {
+test('a drain is started as described', async () => {
   await probe(['post /admin/v1/drain', 'admin/v1/drain', 'root', undefined, 202]);
-  await eventually(() => server.child.exitCode !== null, 'the end of the drained process');
+  await eventually(() => server.child.exitCode !== null, 'the process exits');
   assert.equal(server.child.exitCode, 0);
 });

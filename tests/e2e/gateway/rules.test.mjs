@@ -1,4 +1,4 @@
-/** Rules, runbooks and dashboard say nothing the server does not: every metric they name is one it shows. */
+/** Alert rules, runbooks and dashboard agree with each other, and name only metrics that the server exports. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
@@ -6,7 +6,7 @@ import { metric, rest } from '../support/client.mjs';
 import { makeLedger } from '../support/ledger_server.mjs';
 import { startServer } from '../support/server.mjs';
 
-/** The objectives, each with its target. */
+/** The service level objectives and their targets. */
 const OBJECTIVES = {
   availability: 0.999,
   durability: 0.99999,
@@ -19,11 +19,11 @@ const read = (path) => readFile(new URL(`../../../${path}`, import.meta.url), 'u
 
 let server;
 let ledger;
-let shown;
+let exported;
 let rules;
 let runbooks;
 
-/** One rule for each `- record:` or `- alert:`, with what stands below it. */
+/** Parses the rules: one for each `- record:` or `- alert:`. */
 function parseRules(text) {
   return text.split(/^ {6}- /m).slice(1).map((rule) => ({
     record: /^record: (\S+)$/m.exec(rule)?.[1],
@@ -38,21 +38,21 @@ before(async () => {
   server = await startServer();
   ledger = await makeLedger();
   await ledger.start();
-  const pages = await Promise.all([server, ledger.pages].map((place) => rest(place, 'GET', '/metrics')));
-  shown = new Set(pages.flatMap(({ body }) => body.match(/^rollcall_\w+/gm)));
+  const pages = await Promise.all([server, ledger.pages].map((target) => rest(target, 'GET', '/metrics')));
+  exported = new Set(pages.flatMap(({ body }) => body.match(/^rollcall_\w+/gm)));
   rules = parseRules(await read('deploy/prometheus_rules.yaml'));
   runbooks = await read('docs/RUNBOOKS.md');
 });
 after(() => Promise.all([server.stop(), ledger.remove()]));
 
-test('every metric that a rule names exists, and every recorded figure is recorded before it is used', () => {
+test('every metric and every recorded figure that a rule names exists', () => {
   const recorded = new Set(rules.map(({ record }) => record));
   for (const { record, alert, expression } of rules) {
     const name = record ?? alert;
     assert.ok(expression, name);
     assert.equal(expression.split('(').length, expression.split(')').length, name);
     const metrics = expression.match(/\brollcall_\w+/g) ?? [];
-    for (const metric of metrics) assert.ok(shown.has(metric), `${metric} of ${name}`);
+    for (const metric of metrics) assert.ok(exported.has(metric), `${metric} of ${name}`);
     const figures = expression.match(/\brollcall:[\w:]+/g) ?? [];
     for (const figure of figures) assert.ok(recorded.has(figure), `${figure} of ${name}`);
     assert.ok(metrics.length + figures.length > 0 || /^vector\(/.test(expression), name);
@@ -66,11 +66,11 @@ test('every metric and figure of the dashboard exists', async () => {
   assert.ok(expressions.length > 0);
   for (const expression of expressions) {
     const [name] = expression.match(/\brollcall[_:][\w:]+/) ?? [];
-    assert.ok(shown.has(name) || recorded.has(name), expression);
+    assert.ok(exported.has(name) || recorded.has(name), expression);
   }
 });
 
-test('every objective is recorded beside its target, and missing it is an alert', () => {
+test('every objective is recorded with its target, and an alert fires when it is missed', () => {
   for (const [objective, target] of Object.entries(OBJECTIVES)) {
     const name = `rollcall:slo_${objective}`;
     const find = (wanted) => rules.find(({ record }) => record === wanted);
@@ -81,7 +81,7 @@ test('every objective is recorded beside its target, and missing it is an alert'
   }
 });
 
-test('every alert has its severity and a runbook, as the table of the runbooks says', () => {
+test('every alert has the severity and the runbook that docs/RUNBOOKS.md lists', () => {
   const anchor = (heading) => heading.toLowerCase().replaceAll(' ', '-');
   const headings = [...runbooks.matchAll(/^## (.+)$/gm)].map(([, heading]) => anchor(heading));
   const row = /^\| ([A-Z]\w+) \| .* \| \**(SEV-[123])\** \| \[.+\]\(#([a-z-]+)\) \|$/gm;
@@ -98,7 +98,7 @@ test('every alert has its severity and a runbook, as the table of the runbooks s
   for (const { alert, runbook } of alerts) assert.ok(headings.includes(runbook), `${alert}: ${runbook}`);
 });
 
-/** Whether a rule that compares metrics with numbers, and no more, holds on the server; undefined of others. */
+/** Evaluates a rule on the server if it only compares metrics with numbers; undefined for other rules. */
 async function holds(expression) {
   const terms = expression.split(' and ').map((term) => /^rollcall_(\w+) (==|>) ([\d.]+)$/.exec(term));
   if (terms.includes(null)) return undefined;
@@ -116,14 +116,14 @@ test('a single server has no Redis, DynamoDB or Kafka, and no alert fires becaus
   for (const name of named) assert.equal(await metric(server, name), 0, name);
   for (const name of ['state_available', 'durability_ledger_available', 'durability_feed_available'])
     assert.equal(await metric(server, name), 1, name);
-  const found = new Map();
-  for (const { alert, expression } of rules) if (alert) found.set(alert, await holds(expression));
-  for (const alert of ['RedisUnavailable', 'LedgerUnavailable', 'FeedUnavailable']) assert.equal(found.get(alert), false, alert);
-  assert.deepEqual([...found].filter(([, fires]) => fires), []);
+  const firing = new Map();
+  for (const { alert, expression } of rules) if (alert) firing.set(alert, await holds(expression));
+  for (const alert of ['RedisUnavailable', 'LedgerUnavailable', 'FeedUnavailable']) assert.equal(firing.get(alert), false, alert);
+  assert.deepEqual([...firing].filter(([, fires]) => fires), []);
 });
 
 test('the runbooks name only existing metrics, and their table only existing alerts', () => {
-  for (const [metric] of runbooks.matchAll(/\brollcall_\w+/g)) assert.ok(shown.has(metric), metric);
+  for (const [metric] of runbooks.matchAll(/\brollcall_\w+/g)) assert.ok(exported.has(metric), metric);
   const expressions = new Map(rules.map(({ alert, expression }) => [alert, expression]));
   for (const [row, alert] of runbooks.matchAll(/^\| ([A-Z]\w+) \| .*$/gm))
     for (const [metric] of row.matchAll(/\brollcall_\w+/g))

@@ -1,4 +1,4 @@
-/** https and wss, with certificates made for the occasion. */
+/** https and wss, with certificates made at test time. */
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { request as httpsRequest } from 'node:https';
@@ -11,7 +11,7 @@ import { closeAll, connect, eventually, openSocket, SOON_MS, within } from '../s
 import { destroyAll, HANDSHAKE, rawConnect, RawSocket, request } from '../support/raw.mjs';
 import { startServer } from '../support/server.mjs';
 
-/** A system that allows what is old, so that only the server's own minimum can refuse it. */
+/** An OpenSSL policy that allows old protocols, so that only the server's own minimum can refuse them. */
 const LAX_POLICY = `openssl_conf = main
 [main]
 ssl_conf = ssl
@@ -55,8 +55,8 @@ afterEach(() => {
 
 const certificate = () => readFile(join(directory, 'certificate.pem'));
 
-/** A TLS connection, and what was agreed on. */
-async function secure(options = {}) {
+/** Opens a TLS connection. */
+async function connectTls(options = {}) {
   const socket = tlsConnect({
     host: '127.0.0.1',
     port: server.port,
@@ -68,7 +68,7 @@ async function secure(options = {}) {
   return raw;
 }
 
-const nameSeen = (raw) => raw.socket.getPeerCertificate().subject.CN;
+const certificateName = (raw) => raw.socket.getPeerCertificate().subject.CN;
 
 async function get(path) {
   const ca = await certificate();
@@ -88,7 +88,7 @@ async function get(path) {
 const openSecure = async (user) =>
   connect(server, user, { token, ws: { ca: await certificate() } });
 
-test('https and wss are served under a certificate that is verified', async () => {
+test('https and wss are served with a certificate that clients can verify', async () => {
   assert.match(server.url, /^https:/);
   assert.equal((await get('/healthz')).status, 200);
   const client = await openSecure('tess');
@@ -97,22 +97,22 @@ test('https and wss are served under a certificate that is verified', async () =
   await client.close();
 });
 
-test('TLS 1.2 and 1.3 are spoken, 1.1 is not', async () => {
+test('TLS 1.2 and 1.3 are accepted, 1.0 and 1.1 are not', async () => {
   for (const version of ['TLSv1.2', 'TLSv1.3']) {
-    const raw = await secure({ minVersion: version, maxVersion: version });
+    const raw = await connectTls({ minVersion: version, maxVersion: version });
     assert.equal(raw.socket.getProtocol(), version);
     raw.send(request('GET', '/healthz'));
     assert.equal((await raw.response()).status, 200);
   }
   for (const version of ['TLSv1', 'TLSv1.1'])
     await assert.rejects(
-      secure({ minVersion: version, maxVersion: version, ciphers: 'DEFAULT@SECLEVEL=0' }),
+      connectTls({ minVersion: version, maxVersion: version, ciphers: 'DEFAULT@SECLEVEL=0' }),
       { code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION' },
       version,
     );
 });
 
-test('plain text on the TLS port is closed without a plain answer', async () => {
+test('a plain HTTP request to the TLS port is closed without a plain answer', async () => {
   const plain = rawConnect(server);
   plain.send(request('GET', '/healthz'));
   await plain.end();
@@ -120,14 +120,14 @@ test('plain text on the TLS port is closed without a plain answer', async () => 
   assert.equal((await get('/healthz')).status, 200);
 });
 
-test('a peer that never finishes its handshake is closed in time', async () => {
+test('a client that does not finish its TLS handshake is closed in time', async () => {
   const silent = rawConnect(server);
-  const cut = rawConnect(server);
-  cut.send(Buffer.from('16030100a5010000a10303', 'hex'));
-  await Promise.all([silent.end(), cut.end()]);
+  const partial = rawConnect(server);
+  partial.send(Buffer.from('16030100a5010000a10303', 'hex'));
+  await Promise.all([silent.end(), partial.end()]);
 });
 
-test('large messages pass whole, both ways', async () => {
+test('large messages arrive complete in both directions', async () => {
   const ca = await certificate();
   const echo = openSocket(`${server.url.replace('https', 'wss')}v1/echo`, [], { ca });
   await within(SOON_MS, new Promise((resolve) => echo.socket.once('open', resolve)), 'open');
@@ -140,21 +140,21 @@ test('large messages pass whole, both ways', async () => {
 });
 
 test('a WebSocket handshake in pieces of one byte succeeds', async () => {
-  const raw = await secure();
+  const raw = await connectTls();
   const head = request('GET', '/v1/ws', [...HANDSHAKE, `Authorization: Bearer ${token}`]);
   for (const character of head) raw.send(character);
   assert.equal((await raw.response()).status, 101);
   assert.match((await raw.frame()).payload.toString(), /connection_established/);
 });
 
-test('a session may be resumed', async () => {
-  const first = await secure({ maxVersion: 'TLSv1.3' });
+test('a TLS session can be resumed', async () => {
+  const first = await connectTls({ maxVersion: 'TLSv1.3' });
   const session = await within(
     SOON_MS,
     new Promise((resolve) => first.socket.once('session', resolve)),
     'session ticket',
   );
-  const second = await secure({ session });
+  const second = await connectTls({ session });
   assert.equal(second.socket.isSessionReused(), true);
   second.send(request('GET', '/healthz'));
   assert.equal((await second.response()).status, 200);
@@ -166,14 +166,14 @@ async function reload(logged) {
   await eventually(() => server.log().split(logged).length > seen, `${logged} in the log`);
 }
 
-test('SIGHUP brings a new certificate to new connections and drops nobody', async () => {
-  const before = await secure();
-  assert.equal(nameSeen(before), 'first');
+test('SIGHUP loads a new certificate for new connections and closes none', async () => {
+  const before = await connectTls();
+  assert.equal(certificateName(before), 'first');
   const client = await openSecure('tess');
 
   await makeCertificate(directory, 'second');
   await reload('event=reloaded');
-  await eventually(async () => nameSeen(await secure()) === 'second', 'new certificate');
+  await eventually(async () => certificateName(await connectTls()) === 'second', 'the second certificate is served');
   assert.equal((await client.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
   before.send(request('GET', '/healthz'));
   assert.equal((await before.response()).status, 200);
@@ -181,14 +181,14 @@ test('SIGHUP brings a new certificate to new connections and drops nobody', asyn
 
   await writeFile(join(directory, 'certificate.pem'), 'nonsense');
   await reload('tls_not_reloaded');
-  assert.equal(nameSeen(await secure()), 'second');
+  assert.equal(certificateName(await connectTls()), 'second');
   assert.equal((await client.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
   await makeCertificate(directory, 'third');
   await reload('event=reloaded');
-  await eventually(async () => nameSeen(await secure()) === 'third', 'next certificate');
+  await eventually(async () => certificateName(await connectTls()) === 'third', 'the third certificate is served');
 });
 
-test('a key that does not match the certificate stops the start with a reason', async () => {
+test('a key that does not match the certificate prevents the start, with the reason', async () => {
   await assert.rejects(
     startServer({
       settings: {

@@ -1,4 +1,4 @@
-/** RFC 6455 to the letter, on `/v1/echo`, with frames made by hand. */
+/** RFC 6455 in detail, on `/v1/echo`, with hand-made frames. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { eventually, refusal, SOON_MS, within } from '../support/client.mjs';
@@ -28,10 +28,8 @@ before(async () => {
 after(() => server.stop());
 afterEach(destroyAll);
 
-const first = (bytes) => Buffer.from(bytes);
-
-/** Sends on a new connection; the code it is closed with, and then the end of the stream. */
-async function closedWith(...pieces) {
+/** Sends on a new connection, which the server must close; returns the close code. */
+async function closeCodeAfter(...pieces) {
   const socket = await rawWebSocket(server);
   socket.send(...pieces);
   const code = await socket.closeCode();
@@ -39,13 +37,13 @@ async function closedWith(...pieces) {
   return code;
 }
 
-async function echoes(socket, opcode, payload) {
+async function expectEcho(socket, opcode, payload) {
   const answer = await socket.frame();
   assert.deepEqual(
     { fin: answer.fin, rsv: answer.rsv, opcode: answer.opcode },
     { fin: true, rsv: 0, opcode },
   );
-  assert.ok(answer.payload.equals(Buffer.from(payload)), `${answer.payload.length} other bytes`);
+  assert.ok(answer.payload.equals(Buffer.from(payload)), `the payload differs, ${answer.payload.length} bytes`);
 }
 
 test('the handshake is answered as the RFC computes it', async () => {
@@ -57,7 +55,7 @@ test('the handshake is answered as the RFC computes it', async () => {
   assert.equal(handshake.headers['sec-websocket-extensions'], undefined);
 });
 
-test('another version is refused with 426, which names the supported one', async () => {
+test('another WebSocket version is refused with 426, which names the supported one', async () => {
   for (const version of ['8', '7', '14', '013', '']) {
     const socket = rawConnect(server);
     const headers = HANDSHAKE.map((line) => line.replace(/(Version: )13/, `$1${version}`));
@@ -68,7 +66,7 @@ test('another version is refused with 426, which names the supported one', async
   }
 });
 
-test('a handshake without a proper key is refused with 400', async () => {
+test('a handshake without a valid key is refused with 400', async () => {
   const keys = ['', 'dGhlIHNhbXBsZSBub25jZQ', 'dGhlIHNhbXBsZQ==', 'dGhlIHNhbXBsZSBub25jZ!==', null];
   for (const key of keys) {
     const socket = rawConnect(server);
@@ -82,7 +80,7 @@ test('a handshake without a proper key is refused with 400', async () => {
   }
 });
 
-test('a request that is not a handshake gets an answer and no upgrade', async () => {
+test('a request that is not a handshake is not upgraded', async () => {
   const plain = await fetch(`${server.url}v1/echo`);
   assert.equal(plain.status, 426);
   const socket = rawConnect(server);
@@ -90,7 +88,7 @@ test('a request that is not a handshake gets an answer and no upgrade', async ()
   assert.equal((await socket.response()).status, 405);
 });
 
-test('the echo exists only if it is configured', async () => {
+test('/v1/echo exists only if it is configured', async () => {
   const other = await startServer();
   try {
     const { status } = await refusal(`${other.url.replace('http', 'ws')}v1/echo`);
@@ -100,49 +98,49 @@ test('the echo exists only if it is configured', async () => {
   }
 });
 
-test('messages with every encoding of the length are echoed whole', async () => {
+test('messages with every encoding of the length are echoed complete', async () => {
   const socket = await rawWebSocket(server);
   for (const length of [0, 1, 125, 126, 127, 65535, FRAME_BYTES_MAX]) {
     const payload = Buffer.alloc(length, 'x');
     socket.send(frame(text, payload), frame(binary, payload));
-    await echoes(socket, text, payload);
-    await echoes(socket, binary, payload);
+    await expectEcho(socket, text, payload);
+    await expectEcho(socket, binary, payload);
   }
 });
 
-test('a message that arrives byte by byte is the same message', async () => {
+test('a message that arrives byte by byte is echoed complete', async () => {
   const socket = await rawWebSocket(server);
   const payload = 'κόσμε \u{1F600} '.repeat(8);
-  for (const byte of frame(text, payload)) socket.send(first([byte]));
-  await echoes(socket, text, payload);
+  for (const byte of frame(text, payload)) socket.send(Buffer.from([byte]));
+  await expectEcho(socket, text, payload);
 });
 
 test('many frames in one packet are all answered, in order', async () => {
   const socket = await rawWebSocket(server);
   const payloads = Array.from({ length: 500 }, (_, n) => `message ${n}`);
   socket.send(Buffer.concat(payloads.map((payload) => frame(text, payload))));
-  for (const payload of payloads) await echoes(socket, text, payload);
+  for (const payload of payloads) await expectEcho(socket, text, payload);
 });
 
 test('fragments are joined, with control frames answered in between', async () => {
   const socket = await rawWebSocket(server);
   socket.send(frame(text, 'Hel', { fin: false }), frame(ping, 'one'));
-  await echoes(socket, pong, 'one');
+  await expectEcho(socket, pong, 'one');
   socket.send(frame(continuation, '', { fin: false }), frame(pong, 'nobody asked'));
   socket.send(frame(continuation, 'lo', { fin: false }), frame(ping, 'two'));
-  await echoes(socket, pong, 'two');
+  await expectEcho(socket, pong, 'two');
   socket.send(frame(continuation, ', w', { fin: false }));
   socket.send(frame(continuation, 'orld'));
-  await echoes(socket, text, 'Hello, world');
+  await expectEcho(socket, text, 'Hello, world');
 });
 
-test('a character may be cut by a fragment', async () => {
+test('a UTF-8 character may be split over fragments', async () => {
   const socket = await rawWebSocket(server);
   const whole = Buffer.from('\u{1F600}');
   socket.send(frame(text, whole.subarray(0, 1), { fin: false }));
   socket.send(frame(continuation, whole.subarray(1, 3), { fin: false }));
   socket.send(frame(continuation, whole.subarray(3)));
-  await echoes(socket, text, whole);
+  await expectEcho(socket, text, whole);
 });
 
 test('a message of many fragments may be as large as the limit, and no larger', async () => {
@@ -152,14 +150,14 @@ test('a message of many fragments may be as large as the limit, and no larger', 
     frame(n === 0 ? binary : continuation, piece, { fin: n === 63 }),
   );
   socket.send(...pieces);
-  await echoes(socket, binary, Buffer.alloc(FRAME_BYTES_MAX, 'y'));
+  await expectEcho(socket, binary, Buffer.alloc(FRAME_BYTES_MAX, 'y'));
   const open = pieces.slice(0, 63).concat(frame(continuation, piece, { fin: false }));
-  assert.equal(await closedWith(...open, frame(continuation, 'z')), 1009);
+  assert.equal(await closeCodeAfter(...open, frame(continuation, 'z')), 1009);
 });
 
-test('a frame over the limit is refused at its header, before its bytes come', async () => {
-  assert.equal(await closedWith(frame(binary, '', { length: FRAME_BYTES_MAX + 1 })), 1009);
-  assert.equal(await closedWith(frame(text, '', { length: 2 ** 40 })), 1009);
+test('a frame over the limit is refused at its header, before its payload arrives', async () => {
+  assert.equal(await closeCodeAfter(frame(binary, '', { length: FRAME_BYTES_MAX + 1 })), 1009);
+  assert.equal(await closeCodeAfter(frame(text, '', { length: 2 ** 40 })), 1009);
 });
 
 test('text that is not UTF-8 is refused with 1007', async () => {
@@ -170,27 +168,27 @@ test('text that is not UTF-8 is refused with 1007', async () => {
     [0xed, 0xa0, 0x80], // surrogate
     [0xf4, 0x90, 0x80, 0x80], // beyond U+10FFFF
     [0x80],
-    [0xce, 0xba, 0xe1], // cut short at the end of the message
+    [0xce, 0xba, 0xe1], // incomplete at the end of the message
   ];
   for (const bytes of bad)
-    assert.equal(await closedWith(frame(text, first(bytes))), 1007, JSON.stringify(bytes));
+    assert.equal(await closeCodeAfter(frame(text, Buffer.from(bytes))), 1007, JSON.stringify(bytes));
   assert.equal(
-    await closedWith(
-      frame(text, first([0xe1, 0xbd]), { fin: false }),
-      frame(continuation, first([0x41])),
+    await closeCodeAfter(
+      frame(text, Buffer.from([0xe1, 0xbd]), { fin: false }),
+      frame(continuation, Buffer.from([0x41])),
     ),
     1007,
   );
 });
 
-test('bad text is refused as it comes, before frame and message are complete', async () => {
-  const unfinished = frame(text, first([0x41, 0xed, 0xa0, 0x41]), { length: 2000 });
-  assert.equal(await closedWith(unfinished), 1007);
-  assert.equal(await closedWith(frame(text, first([0xf4, 0x90]), { fin: false })), 1007);
+test('invalid UTF-8 is refused before frame and message are complete', async () => {
+  const unfinished = frame(text, Buffer.from([0x41, 0xed, 0xa0, 0x41]), { length: 2000 });
+  assert.equal(await closeCodeAfter(unfinished), 1007);
+  assert.equal(await closeCodeAfter(frame(text, Buffer.from([0xf4, 0x90]), { fin: false })), 1007);
   assert.equal(
-    await closedWith(
+    await closeCodeAfter(
       frame(text, 'good', { fin: false }),
-      frame(continuation, first([0xff]), { length: 5000, fin: false }),
+      frame(continuation, Buffer.from([0xff]), { length: 5000, fin: false }),
     ),
     1007,
   );
@@ -200,7 +198,7 @@ test('binary messages may contain any bytes', async () => {
   const socket = await rawWebSocket(server);
   const bytes = Buffer.from(Array.from({ length: 256 }, (_, n) => n));
   socket.send(frame(binary, bytes));
-  await echoes(socket, binary, bytes);
+  await expectEcho(socket, binary, bytes);
 });
 
 test('a violation of the protocol is refused with 1002', async () => {
@@ -225,33 +223,33 @@ test('a violation of the protocol is refused with 1002', async () => {
   for (const opcode of [3, 4, 5, 6, 7, 11, 12, 13, 14, 15])
     broken[`opcode ${opcode}`] = frame(opcode, 'hello');
   for (const [what, bytes] of Object.entries(broken))
-    assert.equal(await closedWith(bytes), 1002, what);
+    assert.equal(await closeCodeAfter(bytes), 1002, what);
 });
 
 test('a message before a violation is still answered, one after it is not', async () => {
   const socket = await rawWebSocket(server);
   socket.send(Buffer.concat([frame(text, 'before'), frame(3, ''), frame(text, 'behind')]));
-  await echoes(socket, text, 'before');
+  await expectEcho(socket, text, 'before');
   assert.equal(await socket.closeCode(), 1002);
   await socket.end();
   assert.equal(socket.received.length, 0);
 });
 
-test('a proper close is answered with its code', async () => {
+test('a valid close frame is answered with its code', async () => {
   for (const code of [1000, 1001, 1003, 1007, 1008, 1011, 1012, 1014, 3000, 3999, 4000, 4999])
-    assert.equal(await closedWith(closeFrame(code, 'good bye')), code);
-  const empty = await closedWith(frame(close));
+    assert.equal(await closeCodeAfter(closeFrame(code, 'good bye')), code);
+  const empty = await closeCodeAfter(frame(close));
   assert.ok(empty === undefined || empty === 1000, `${empty} for a close without a code`);
 });
 
 test('an invalid close frame is refused', async () => {
   for (const code of [0, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999, 5000, 65535])
-    assert.equal(await closedWith(closeFrame(code)), 1002, `code ${code}`);
-  assert.equal(await closedWith(frame(close, first([3]))), 1002);
-  assert.equal(await closedWith(frame(close, first([0x03, 0xe8, 0xce, 0xff]))), 1007);
+    assert.equal(await closeCodeAfter(closeFrame(code)), 1002, `code ${code}`);
+  assert.equal(await closeCodeAfter(frame(close, Buffer.from([3]))), 1002);
+  assert.equal(await closeCodeAfter(frame(close, Buffer.from([0x03, 0xe8, 0xce, 0xff]))), 1007);
 });
 
-test('a close frame inside a message ends reading', async () => {
+test('nothing is read after a close frame, even inside a message', async () => {
   const socket = await rawWebSocket(server);
   socket.send(frame(text, 'never finished', { fin: false }));
   socket.send(Buffer.concat([closeFrame(1000), frame(text, 'too late')]));
@@ -260,13 +258,13 @@ test('a close frame inside a message ends reading', async () => {
   assert.equal(socket.received.length, 0);
 });
 
-test('a ping is answered with its bytes, an unsolicited pong with nothing', async () => {
+test('a ping is answered with its payload, an unsolicited pong is ignored', async () => {
   const socket = await rawWebSocket(server);
   const payload = Buffer.from(Array.from({ length: 125 }, (_, n) => 255 - n));
   socket.send(frame(pong, 'unasked'), frame(ping, payload));
-  await echoes(socket, pong, payload);
+  await expectEcho(socket, pong, payload);
   socket.send(frame(ping));
-  await echoes(socket, pong, '');
+  await expectEcho(socket, pong, '');
 });
 
 test('a flood of pings costs bounded memory, and the last is answered', async () => {
@@ -286,7 +284,7 @@ test('a flood of pings costs bounded memory, and the last is answered', async ()
       ]);
   }
   bystander.send(frame(text, 'still here?'));
-  await echoes(bystander, text, 'still here?');
+  await expectEcho(bystander, text, 'still here?');
   const grownBytes = (await residentBytes(server)) - beforeBytes;
   assert.ok(grownBytes < 32 << 20, `grew by ${grownBytes} bytes`);
 
@@ -301,11 +299,11 @@ test('a flood of pings costs bounded memory, and the last is answered', async ()
   );
 });
 
-test('a peer that vanishes in the middle of a frame leaves nothing behind', async () => {
+test('a client that disconnects in the middle of a frame does no harm', async () => {
   for (const bytes of [frame(text, 'x', { length: 100 }), frame(text, 'x', { fin: false })]) {
     const socket = await rawWebSocket(server);
     socket.send(bytes);
     socket.socket.resetAndDestroy();
   }
-  await eventually(async () => (await fetch(`${server.url}healthz`)).ok, 'health');
+  await eventually(async () => (await fetch(`${server.url}healthz`)).ok, 'the server is healthy');
 });

@@ -1,4 +1,4 @@
-/** Several workers, and several processes on one port: as one server to those outside. */
+/** Several workers, and several processes on one port, behave as one server. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ import { startServer } from '../support/server.mjs';
 import { jwks, makeKey, makeToken } from '../support/tokens.mjs';
 
 const WORKERS = ['gw-001-0', 'gw-001-1', 'gw-001-2'];
-/** The kernel chooses the worker; so many tries meet each of a few. */
+/** The kernel chooses the worker; this many connections reach each of a few. */
 const TRIES_MAX = 200;
 
 let server;
@@ -32,7 +32,7 @@ before(async () => {
 after(async () => assert.equal(await server.stop(), 0));
 afterEach(closeAll);
 
-/** A connection of the user on each of these gateways; those on others are closed again. */
+/** Opens one connection of the user on each of these gateways; surplus connections are closed. */
 async function connectToEach(at, user, gateways, options) {
   const found = new Map();
   for (let tries = 0; tries < TRIES_MAX && found.size < gateways.length; tries += 1) {
@@ -42,17 +42,17 @@ async function connectToEach(at, user, gateways, options) {
     if (found.has(gateway)) client.terminate();
     else found.set(gateway, client);
   }
-  assert.equal(found.size, gateways.length, 'a connection on each');
+  assert.equal(found.size, gateways.length, 'a connection on each gateway');
   return gateways.map((gateway) => found.get(gateway));
 }
 
-test('each worker is a gateway of its own, and admin sees them all', async () => {
+test('each worker is a gateway of its own, and the admin API lists them all', async () => {
   const token = await server.token('all');
   const clients = await connectToEach(server, 'all', WORKERS, { token });
   const list = async () => (await rest(server, 'GET', '/admin/v1/gateways', { token: admin })).body;
   await eventually(
     async () => (await list()).gateways.every(({ connections }) => connections === 1),
-    'one connection on each',
+    'one connection on each gateway',
   );
   const { gateways } = await list();
   assert.deepEqual(gateways.map(({ server_id: id }) => id).sort(), WORKERS);
@@ -61,7 +61,7 @@ test('each worker is a gateway of its own, and admin sees them all', async () =>
   assert.equal(clients.length, 3);
 });
 
-test('users on different workers see each other come and go', async () => {
+test('presence changes reach subscribers on all workers', async () => {
   await setVisibility(server, 'mover', 'everyone');
   const token = await server.token('watch');
   const watchers = await connectToEach(server, 'watch', WORKERS, { token });
@@ -80,11 +80,11 @@ test('users on different workers see each other come and go', async () => {
   }
   for (const watcher of watchers) {
     await watcher.settle();
-    assert.deepEqual(watcher.messages, [], 'each change once');
+    assert.deepEqual(watcher.messages, [], 'each change comes once');
   }
 });
 
-test('devices on different workers are one user', async () => {
+test('devices on different workers count as one user', async () => {
   await setVisibility(server, 'spread', 'everyone');
   const watcher = await connect(server, 'spread-watcher');
   await watcher.subscribe('spread');
@@ -136,20 +136,20 @@ test('a change of settings takes effect on every worker', async () => {
   for (const seeker of seekers) await seeker.nextChange('hider', 'online');
 });
 
-test('metrics are those of all workers together', async () => {
+test('metrics are summed over all workers', async () => {
   await eventually(
     async () => (await metric(server, 'gateway_connections_active')) === 0,
-    'nobody connected',
+    'no active connections',
   );
   const token = await server.token('count');
   await connectToEach(server, 'count', WORKERS, { token });
   await eventually(
     async () => (await metric(server, 'gateway_connections_active')) === 3,
-    'three connected',
+    'three active connections',
   );
 });
 
-test('after a storm of connects, changes and disconnects nothing is left', async () => {
+test('after a storm of connects, changes and disconnects everybody is offline', async () => {
   const users = Array.from({ length: 8 }, (_, n) => `storm-${n}`);
   const tokens = await Promise.all(users.map((user) => server.token(user)));
   await Promise.all(users.map((user) => setVisibility(server, user, 'everyone')));
@@ -169,7 +169,7 @@ test('after a storm of connects, changes and disconnects nothing is left', async
   );
   await eventually(
     async () => (await watcher.query(...users)).every(({ status }) => status === 'offline'),
-    'everybody offline',
+    'everybody is offline',
   );
   await watcher.settle();
   const last = new Map();
@@ -180,7 +180,7 @@ test('after a storm of connects, changes and disconnects nothing is left', async
   for (const user of users) assert.equal(last.get(user).status, 'offline', user);
 });
 
-test('two processes share a port, and one goes on when the other leaves', async () => {
+test('two processes share a port, and one keeps serving when the other stops', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'rollcall-workers-'));
   const keysFile = join(directory, 'keys.json');
   const key = makeKey('ES256', 'shared');
