@@ -1,11 +1,18 @@
-/** Calls: from the ring to the history, with several devices on both sides. */
+/** Calls from ringing to the history, with several devices on both sides. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { closeAll, connect, eventually, metric, rest, sleep } from '../support/client.mjs';
-import { befriend, block, expectRest, friends, uniqueUsers, removeContact } from '../support/contacts.mjs';
+import {
+  befriend,
+  block,
+  expectRest,
+  friends,
+  removeContact,
+  uniqueUsers,
+} from '../support/contacts.mjs';
 import { startServer } from '../support/server.mjs';
 
-/** Long enough for what must not come to have come. */
+/** Time in which an unexpected message would have arrived. */
 const QUIET_MS = 150;
 const RING_MS = 1500;
 const GRACE_MS = 1000;
@@ -26,14 +33,14 @@ afterEach(closeAll);
 
 const isAboutCalls = ({ type }) => type.startsWith('call_');
 
-/** What came about calls and was not asked for. */
-async function calls(client) {
+/** Waits a moment; returns the messages about calls that were not taken. */
+async function untakenCallMessages(client) {
   await sleep(QUIET_MS);
   return (await client.settle()).filter(isAboutCalls);
 }
 
 async function expectSilence(...clients) {
-  for (const client of clients) assert.deepEqual(await calls(client), []);
+  for (const client of clients) assert.deepEqual(await untakenCallMessages(client), []);
 }
 
 async function expectOk(client, message) {
@@ -54,8 +61,8 @@ async function expectEnded(client, callId, reason) {
   assert.deepEqual([ended.call_id, ended.reason], [callId, reason]);
 }
 
-/** Two contacts, alice with one device and bob with two. */
-async function pair() {
+/** Connects two contacts, alice with one device and bob with two. */
+async function setUpPair() {
   const [alice, bob] = uniqueUsers('alice', 'bob');
   await befriend(server, alice, bob);
   const clients = {
@@ -70,6 +77,7 @@ async function pair() {
   return { ...clients, names: { alice, bob } };
 }
 
+/** Alice calls bob; returns the call's id while both devices of bob ring. */
 async function ring(scene) {
   const ringing = await scene.alice.ask({ type: 'call_request', to: scene.names.bob });
   assert.equal(ringing.type, 'call_ringing', JSON.stringify(ringing));
@@ -80,6 +88,7 @@ async function ring(scene) {
   return ringing.call_id;
 }
 
+/** Alice calls bob, who accepts on his first device; returns the call's id. */
 async function talk(scene) {
   const callId = await ring(scene);
   await expectOk(scene.bob, { type: 'call_accept', call_id: callId });
@@ -94,22 +103,22 @@ const inCall = async (viewer, user) => (await viewer.query(user))[0].in_call;
 const history = async (user, query = '') =>
   (await expectRest(server, 200, 'GET', `/v1/calls${query}`, user)).calls;
 
-/** The history, once it has so many calls: it is written behind the end of a call. */
-const historyOf = (user, count) =>
+/** Waits until the history has this many calls: it is written after the end of a call. */
+const waitForHistory = (user, count) =>
   eventually(async () => {
     const found = await history(user);
     return found.length === count && found;
   }, `${count} calls in the history`);
 
-test('every device of the callee rings, one answers, the others stop; friends see it', async () => {
-  const scene = await pair();
+test('every device of the callee rings until one answers, and friends see the call', async () => {
+  const scene = await setUpPair();
   const { alice, bob } = scene.names;
   const [carol] = uniqueUsers('carol');
   await befriend(server, carol, bob);
-  const watching = await connect(server, carol);
-  await watching.settle();
+  const watcher = await connect(server, carol);
+  await watcher.settle();
   const callId = await talk(scene);
-  assert.equal((await watching.next((m) => m.type === 'presence_changed' && m.in_call)).user_id, bob);
+  assert.equal((await watcher.next((m) => m.type === 'presence_changed' && m.in_call)).user_id, bob);
   assert.deepEqual(
     (await friends(server, carol, '?in_call=true')).map(({ user_id: id }) => id),
     [bob],
@@ -117,20 +126,20 @@ test('every device of the callee rings, one answers, the others stop; friends se
   assert.equal(await inCall(scene.bob, alice), true);
   await expectOk(scene.alice, { type: 'call_end', call_id: callId });
   await expectEnded(scene.bob, callId, 'hangup');
-  await watching.next((m) => m.type === 'presence_changed' && m.user_id === bob && !m.in_call);
+  await watcher.next((m) => m.type === 'presence_changed' && m.user_id === bob && !m.in_call);
   assert.equal(await inCall(scene.bob, alice), false);
-  const [call] = await historyOf(bob, 1);
+  const [call] = await waitForHistory(bob, 1);
   assert.deepEqual(
     [call.call_id, call.peer, call.direction, call.reason],
     [callId, alice, 'incoming', 'hangup'],
   );
   assert.ok(call.started_at <= call.answered_at && call.answered_at <= call.ended_at);
   assert.equal(call.duration_seconds, 0);
-  assert.equal((await historyOf(alice, 1))[0].direction, 'outgoing');
+  assert.equal((await waitForHistory(alice, 1))[0].direction, 'outgoing');
 });
 
-test('reject, cancel and no answer', async () => {
-  const scene = await pair();
+test('a call may be rejected, cancelled or not answered, and the history has the reason', async () => {
+  const scene = await setUpPair();
   let callId = await ring(scene);
   await expectOk(scene.bobOther, { type: 'call_reject', call_id: callId });
   for (const device of [scene.alice, scene.bob]) {
@@ -147,23 +156,23 @@ test('reject, cancel and no answer', async () => {
   for (const device of [scene.alice, scene.bob, scene.bobOther])
     await expectEnded(device, callId, 'timeout');
   await expectSilence(scene.alice, scene.bob, scene.bobOther);
-  const reasons = (await historyOf(scene.names.bob, 3)).map(({ reason }) => reason);
+  const reasons = (await waitForHistory(scene.names.bob, 3)).map(({ reason }) => reason);
   assert.deepEqual(reasons, ['timeout', 'cancelled', 'rejected']);
   assert.equal((await history(scene.names.bob, '?limit=1')).length, 1);
-  const [unanswered] = await historyOf(scene.names.alice, 3);
+  const [unanswered] = await waitForHistory(scene.names.alice, 3);
   assert.deepEqual([unanswered.answered_at, unanswered.duration_seconds], [null, 0]);
 });
 
-test('who cannot be called is unavailable, whatever the reason: to the byte', async () => {
-  const [alice, stranger, blocker, removed, offline] = uniqueUsers('alice', 's', 'b', 'r', 'o');
+test('every reason why a user cannot be called gives the same answer, byte for byte', async () => {
+  const [alice, unrelated, blocker, removed, offline] = uniqueUsers('alice', 'u', 'b', 'r', 'o');
   for (const friend of [blocker, removed, offline]) await befriend(server, alice, friend);
   await block(server, blocker, alice);
   await removeContact(server, removed, alice);
   const devices = [];
-  for (const user of [stranger, blocker, removed]) devices.push(await connect(server, user));
+  for (const user of [unrelated, blocker, removed]) devices.push(await connect(server, user));
   const caller = await connect(server, alice);
   const answers = [];
-  for (const to of [stranger, blocker, removed, offline, 'nobody at all', alice]) {
+  for (const to of [unrelated, blocker, removed, offline, 'nobody at all', alice]) {
     caller.send({ type: 'call_request', to });
     answers.push(JSON.stringify(await caller.next('error')));
   }
@@ -172,8 +181,8 @@ test('who cannot be called is unavailable, whatever the reason: to the byte', as
   await expectSilence(...devices);
 });
 
-test('busy on either side; a call of other people is not found', async () => {
-  const scene = await pair();
+test('a user in a call is busy in both directions, and the calls of others are not found', async () => {
+  const scene = await setUpPair();
   const { alice, bob } = scene.names;
   const [carol] = uniqueUsers('carol');
   await befriend(server, carol, bob);
@@ -187,13 +196,13 @@ test('busy on either side; a call of other people is not found', async () => {
     const unknown = await expectError(third, 'NOT_FOUND', { type, call_id: 'none', data: 1 });
     assert.equal(known.message, unknown.message);
   }
-  assert.equal((await historyOf(carol, 1))[0].reason, 'busy');
+  assert.equal((await waitForHistory(carol, 1))[0].reason, 'busy');
   await expectSilence(scene.alice, scene.bob, scene.bobOther);
   assert.equal(await inCall(scene.bob, alice), true);
 });
 
-test('a wrong state is named, a wrong message refused', async () => {
-  const scene = await pair();
+test('a command in the wrong state names the state, and an invalid message is refused', async () => {
+  const scene = await setUpPair();
   const callId = await ring(scene);
   const accept = { type: 'call_accept', call_id: callId };
   await expectError(scene.alice, 'FORBIDDEN', accept, /ringing/);
@@ -213,8 +222,8 @@ test('a wrong state is named, a wrong message refused', async () => {
   await expectError(scene.alice, 'INVALID_MESSAGE', { type: 'call_signal', call_id: callId });
 });
 
-test('the caller may name the call, once', async () => {
-  const scene = await pair();
+test('the caller may choose the call’s id, which is used once', async () => {
+  const scene = await setUpPair();
   const request = { type: 'call_request', to: scene.names.bob, call_id: 'my "own" id' };
   for (let i = 0; i < 2; i += 1) {
     const ringing = await scene.alice.ask(request);
@@ -226,8 +235,8 @@ test('the caller may name the call, once', async () => {
   await expectError(scene.alice, 'INVALID_MESSAGE', request);
 });
 
-test('signals pass between the two devices in the call, up to 32 KB, as they are', async () => {
-  const scene = await pair();
+test('signals of up to 32 KB pass unchanged between the two devices in the call', async () => {
+  const scene = await setUpPair();
   const { alice } = scene.names;
   const callId = await ring(scene);
   const signal = (data) => ({ type: 'call_signal', call_id: callId, data });
@@ -252,8 +261,8 @@ test('signals pass between the two devices in the call, up to 32 KB, as they are
   await expectSilence(scene.bobOther);
 });
 
-test('both call each other: one call', async () => {
-  const scene = await pair();
+test('two users who call each other get one call', async () => {
+  const scene = await setUpPair();
   const { alice, bob } = scene.names;
   for (let round = 0; round < 10; round += 1) {
     const [ofAlice, ofBob] = await Promise.all([
@@ -264,15 +273,15 @@ test('both call each other: one call', async () => {
     assert.equal(ofAlice.call_id, ofBob.call_id);
     const accepted = [await scene.alice.next('call_accepted'), await scene.bob.next('call_accepted')];
     for (const { call_id: id } of accepted) assert.equal(id, ofAlice.call_id);
-    assert.equal(accepted[0].from, accepted[1].from, 'both know who is the caller');
+    assert.equal(accepted[0].from, accepted[1].from, 'both get the same caller');
     await expectOk(scene.alice, { type: 'call_end', call_id: ofAlice.call_id });
     await expectEnded(scene.bob, ofAlice.call_id, 'hangup');
-    await eventually(async () => !(await inCall(scene.bob, alice)), 'out of the call');
+    await eventually(async () => !(await inCall(scene.bob, alice)), 'the user is out of the call');
   }
 });
 
-test('a device that comes back within the grace is still in the call', async () => {
-  const scene = await pair();
+test('a device that reconnects within the grace period is still in the call', async () => {
+  const scene = await setUpPair();
   const callId = await talk(scene);
   scene.bob.terminate();
   await sleep(GRACE_MS / 3);
@@ -285,13 +294,13 @@ test('a device that comes back within the grace is still in the call', async () 
   assert.equal(await inCall(scene.alice, scene.names.bob), true);
   back.terminate();
   await expectEnded(scene.alice, callId, 'disconnected');
-  await eventually(async () => !(await inCall(scene.alice, scene.names.bob)), 'out of the call');
+  await eventually(async () => !(await inCall(scene.alice, scene.names.bob)), 'the user is out of the call');
   const late = await connect(server, scene.names.bob, { device: 'phone' });
   await expectSilence(late);
 });
 
-test('a caller who vanishes stops the ring; a device that connects rings too', async () => {
-  const scene = await pair();
+test('a device that connects while a call rings rings too, and all stop when the caller disconnects', async () => {
+  const scene = await setUpPair();
   const callId = await ring(scene);
   const third = await connect(server, scene.names.bob, { device: 'tablet' });
   assert.equal((await third.next('call_incoming')).call_id, callId);
@@ -300,21 +309,21 @@ test('a caller who vanishes stops the ring; a device that connects rings too', a
     await expectEnded(device, callId, 'disconnected');
 });
 
-test('blocking or removing a contact ends the call with them', async () => {
-  for (const part of [block, removeContact]) {
-    const scene = await pair();
+test('blocking or removing a contact ends the call with that user', async () => {
+  for (const endContact of [block, removeContact]) {
+    const scene = await setUpPair();
     const callId = await talk(scene);
-    await part(server, scene.names.bob, scene.names.alice);
+    await endContact(server, scene.names.bob, scene.names.alice);
     for (const device of [scene.alice, scene.bob]) await expectEnded(device, callId, 'hangup');
-    const gone = await expectError(scene.alice, 'CALL_UNAVAILABLE', {
+    const unavailable = await expectError(scene.alice, 'CALL_UNAVAILABLE', {
       type: 'call_request',
       to: scene.names.bob,
     });
-    assert.match(gone.message, /cannot be called/);
+    assert.match(unavailable.message, /cannot be called/);
   }
 });
 
-test('the history needs a token and a sensible limit', async () => {
+test('the history needs a token and a valid limit', async () => {
   assert.equal((await rest(server, 'GET', '/v1/calls')).status, 401);
   for (const limit of ['0', '-1', 'x', '1001'])
     assert.equal(
@@ -325,8 +334,8 @@ test('the history needs a token and a sensible limit', async () => {
   assert.deepEqual(await history('someone'), []);
 });
 
-test('metrics count calls, and none is left', async () => {
-  await eventually(async () => (await metric(server, 'calls_active')) === 0, 'no call left');
+test('metrics count calls, and no call is left active', async () => {
+  await eventually(async () => (await metric(server, 'calls_active')) === 0, 'no call is active');
   for (const name of ['started', 'answered', 'ended_hangup', 'ended_timeout', 'ended_disconnected'])
     assert.ok((await metric(server, `calls_${name}`)) > 0, name);
 });

@@ -1,4 +1,4 @@
-/** Calls where every device may be on another worker; also run under ThreadSanitizer. */
+/** Calls between devices on different workers. This file also runs under ThreadSanitizer. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { closeAll, connect, eventually, metric, nested } from '../support/client.mjs';
@@ -23,8 +23,8 @@ before(async () => {
 after(async () => assert.equal(await server.stop(), 0));
 afterEach(closeAll);
 
-/** Devices of a user, one on each worker. */
-async function everywhere(user) {
+/** Connects one device of a user to each worker. */
+async function connectToEachWorker(user) {
   const token = await server.token(user);
   const found = new Map();
   for (let tries = 0; tries < TRIES_MAX && found.size < WORKERS; tries += 1) {
@@ -37,34 +37,34 @@ async function everywhere(user) {
   return [...found.values()];
 }
 
-async function scene() {
+/** Connects two contacts, each with a device on every worker. */
+async function setUpPair() {
   const [alice, bob] = uniqueUsers('alice', 'bob');
   await befriend(server, alice, bob);
-  const devices = { alice: await everywhere(alice), bob: await everywhere(bob) };
+  const devices = { alice: await connectToEachWorker(alice), bob: await connectToEachWorker(bob) };
   for (const client of Object.values(devices).flat()) await client.settle();
   return { alice, bob, devices };
 }
 
-const call = (wanted) => (message) => message.type === wanted;
 const isCallEnd = (id) => (message) => message.type === 'call_ended' && message.call_id === id;
 
-test('of devices on all workers that answer at once exactly one wins', async () => {
-  const { bob, devices } = await scene();
+test('when devices on all workers accept at once, exactly one wins', async () => {
+  const { bob, devices } = await setUpPair();
   for (let round = 0; round < ROUNDS; round += 1) {
     const caller = devices.alice[round % WORKERS];
     const { call_id: id } = await caller.ask({ type: 'call_request', to: bob });
-    for (const device of devices.bob) assert.equal((await device.next(call('call_incoming'))).call_id, id);
+    for (const device of devices.bob) assert.equal((await device.next('call_incoming')).call_id, id);
     const answers = await Promise.all(
       devices.bob.map((device) => device.ask({ type: 'call_accept', call_id: id })),
     );
-    const won = answers.filter(({ type }) => type === 'ok');
-    assert.equal(won.length, 1, JSON.stringify(answers));
-    assert.equal((await caller.next(call('call_accepted'))).call_id, id);
+    const accepted = answers.filter(({ type }) => type === 'ok');
+    assert.equal(accepted.length, 1, JSON.stringify(answers));
+    assert.equal((await caller.next('call_accepted')).call_id, id);
     const losers = devices.bob.filter((_, i) => answers[i].type !== 'ok');
     for (const loser of losers) assert.equal((await loser.next(isCallEnd(id))).reason, 'answered_elsewhere');
     const winner = devices.bob.find((_, i) => answers[i].type === 'ok');
     caller.send({ type: 'call_signal', call_id: id, data: round });
-    assert.equal((await winner.next(call('call_signal'))).data, round);
+    assert.equal((await winner.next('call_signal')).data, round);
     await winner.ask({ type: 'call_end', call_id: id });
     assert.equal((await caller.next(isCallEnd(id))).reason, 'hangup');
     for (const device of [...devices.alice, ...devices.bob]) {
@@ -74,14 +74,14 @@ test('of devices on all workers that answer at once exactly one wins', async () 
   }
 });
 
-test('what is signalled arrives on every worker however deep it is, or is refused', async () => {
-  const { bob, devices } = await scene();
+test('a signal reaches every worker up to the nesting limit, and is refused beyond it', async () => {
+  const { bob, devices } = await setUpPair();
   const [caller] = devices.alice;
   const { call_id: id } = await caller.ask({ type: 'call_request', to: bob });
   for (const data of [nested(1), nested(30)]) {
     caller.send({ type: 'call_signal', call_id: id, data });
     for (const device of devices.bob)
-      assert.deepEqual((await device.next(call('call_signal'))).data, data);
+      assert.deepEqual((await device.next('call_signal')).data, data);
   }
   const refused = await caller.ask({ type: 'call_signal', call_id: id, data: nested(31) });
   assert.deepEqual([refused.type, refused.code], ['error', 'INVALID_MESSAGE']);
@@ -90,8 +90,8 @@ test('what is signalled arrives on every worker however deep it is, or is refuse
   for (const device of devices.bob) await device.next(isCallEnd(id));
 });
 
-test('requests that cross between workers become one call', async () => {
-  const { alice, bob, devices } = await scene();
+test('call requests that cross between workers become one call', async () => {
+  const { alice, bob, devices } = await setUpPair();
   for (let round = 0; round < ROUNDS; round += 1) {
     const [left, right] = [devices.alice[round % WORKERS], devices.bob[(round + 1) % WORKERS]];
     const [a, b] = await Promise.all([
@@ -100,15 +100,15 @@ test('requests that cross between workers become one call', async () => {
     ]);
     assert.deepEqual([a.type, b.type], ['call_ringing', 'call_ringing']);
     assert.equal(a.call_id, b.call_id);
-    await left.next(call('call_accepted'));
-    await right.next(call('call_accepted'));
+    await left.next('call_accepted');
+    await right.next('call_accepted');
     await left.ask({ type: 'call_end', call_id: a.call_id });
     await right.next(isCallEnd(a.call_id));
   }
 });
 
-test('however accept, hang-up and disconnect race, nobody stays in a call', async () => {
-  const { alice, bob, devices } = await scene();
+test('nobody stays in a call when accept, hang-up and disconnect race', async () => {
+  const { alice, bob, devices } = await setUpPair();
   for (let round = 0; round < ROUNDS; round += 1) {
     const caller = devices.alice[round % WORKERS];
     const answer = await caller.ask({ type: 'call_request', to: bob });
@@ -120,14 +120,12 @@ test('however accept, hang-up and disconnect race, nobody stays in a call', asyn
       devices.bob[(round + 2) % WORKERS].ask({ type: 'call_end', call_id: id }),
     ]);
   }
-  const [answer] = await Promise.all([
-    devices.alice[0].ask({ type: 'call_request', to: bob, call_id: `last-${bob}` }),
-  ]);
+  const answer = await devices.alice[0].ask({ type: 'call_request', to: bob, call_id: `last-${bob}` });
   await devices.bob[0].ask({ type: 'call_accept', call_id: answer.call_id });
   for (const client of [devices.alice[0], devices.bob[0]]) client.terminate();
   const watcher = devices.alice[1];
   await eventually(async () => {
-    const [of, me] = await watcher.query(bob, alice);
-    return !of.in_call && !me.in_call && (await metric(server, 'calls_active')) === 0;
-  }, 'out of every call');
+    const [ofBob, ofAlice] = await watcher.query(bob, alice);
+    return !ofBob.in_call && !ofAlice.in_call && (await metric(server, 'calls_active')) === 0;
+  }, 'no user is in a call');
 });

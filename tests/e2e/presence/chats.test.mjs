@@ -1,4 +1,4 @@
-/** Chats: made, listed, members in and out over REST; opened and closed over the socket. */
+/** Chats: created, listed and changed over REST, opened and closed over WebSocket. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { closeAll, connect, eventually, metric, rest, setVisibility } from '../support/client.mjs';
@@ -31,7 +31,7 @@ async function chatOf(chat, creator, ...members) {
   assert.equal(status, 201);
 }
 
-test('a chat is created with the given id, and creating it again does no harm', async () => {
+test('a chat is created with the given id, and creating it again changes nothing', async () => {
   const body = { chat_id: 'made', members: ['bob', 'carol', 'bob', 'alice'] };
   const expected = {
     chat_id: 'made',
@@ -45,7 +45,7 @@ test('a chat is created with the given id, and creating it again does no harm', 
   const again = await post('alice', body);
   assert.equal(again.status, 200);
   assert.deepEqual(again.body, expected);
-  assert.equal((await post('bob', body)).status, 200, 'by another of its members too');
+  assert.equal((await post('bob', body)).status, 200, 'another member may repeat it');
 });
 
 test('an id in use by other members is refused', async () => {
@@ -75,7 +75,7 @@ test('a chat may have a single member', async () => {
   assert.deepEqual((await post('hermit', { members: [] })).body.members, ['hermit']);
 });
 
-test('bad bodies are refused', async () => {
+test('invalid bodies are refused', async () => {
   for (const body of [
     {},
     { members: 'bob' },
@@ -94,7 +94,7 @@ test('bad bodies are refused', async () => {
   }
 });
 
-test('ten thousand members fit, one more does not', async () => {
+test('a chat has at most ten thousand members', async () => {
   const members = Array.from({ length: 9999 }, (_, i) => `${'m'.repeat(120)}${i}`);
   const large = await post('boss', { chat_id: 'large', members });
   assert.equal(large.status, 201);
@@ -138,18 +138,18 @@ test('only members see a chat; an unknown chat is not found', async () => {
   assert.equal(long.code, 'INVALID_MESSAGE');
 });
 
-test('members are added and removed', async () => {
+test('members are added and removed, and repeating either changes nothing', async () => {
   await chatOf('coming', 'alice', 'bob');
   assert.equal((await put('bob', 'coming', 'dora')).status, 204);
-  assert.equal((await put('bob', 'coming', 'dora')).status, 204, 'again');
+  assert.equal((await put('bob', 'coming', 'dora')).status, 204, 'added again');
   assert.deepEqual((await get('dora', '/v1/chats/coming')).body.members, ['alice', 'bob', 'dora']);
-  assert.equal((await remove('dora', 'coming', 'dora')).status, 204, 'leaves');
+  assert.equal((await remove('dora', 'coming', 'dora')).status, 204, 'dora leaves');
   assert.equal((await get('dora', '/v1/chats/coming')).status, 403);
-  assert.equal((await remove('alice', 'coming', 'dora')).status, 204, 'is no member already');
+  assert.equal((await remove('alice', 'coming', 'dora')).status, 204, 'removed again');
   assert.equal((await put('alice', 'coming', 'x'.repeat(129))).status, 400);
 });
 
-test('the list is paged', async () => {
+test('the list of chats is paged', async () => {
   for (const id of ['p1', 'p2', 'p3']) await chatOf(id, 'pager', 'bob');
   const all = await get('pager', '/v1/chats');
   assert.deepEqual(
@@ -179,7 +179,7 @@ test('the list is paged', async () => {
 test('the snapshot shows members as the viewer may see them', async () => {
   await setVisibility(server, 'open-olga', 'everyone');
   await setVisibility(server, 'shy-sam', 'nobody');
-  await chatOf('snap', 'viewer', 'open-olga', 'shy-sam', 'stranger');
+  await chatOf('snap', 'viewer', 'open-olga', 'shy-sam', 'no-contact');
   await connect(server, 'open-olga');
   await connect(server, 'shy-sam');
   const viewer = await connect(server, 'viewer');
@@ -189,36 +189,36 @@ test('the snapshot shows members as the viewer may see them', async () => {
   assert.equal(snapshot.latest_sequence, 0);
   assert.deepEqual(snapshot.typing, []);
   const by = Object.fromEntries(snapshot.presences.map((one) => [one.user_id, one]));
-  assert.deepEqual(Object.keys(by).sort(), ['open-olga', 'shy-sam', 'stranger', 'viewer']);
+  assert.deepEqual(Object.keys(by).sort(), ['no-contact', 'open-olga', 'shy-sam', 'viewer']);
   assert.equal(by['open-olga'].status, 'online');
   assert.equal(by['shy-sam'].status, 'unknown');
   assert.equal(by['shy-sam'].reason, 'privacy');
-  assert.equal(by.stranger.status, 'unknown');
-  assert.equal(by.stranger.reason, 'not_contacts');
+  assert.equal(by['no-contact'].status, 'unknown');
+  assert.equal(by['no-contact'].reason, 'not_contacts');
   assert.equal(by.viewer.status, 'online');
 });
 
-test('a connection has a bounded number of chats open', async () => {
+test('the number of open chats per connection is limited', async () => {
   const alice = await connect(server, 'many');
   for (let i = 0; i <= MAX_OPEN; i += 1) await chatOf(`many-${i}`, 'many', 'bob');
   for (let i = 0; i < MAX_OPEN; i += 1)
     assert.equal((await open(alice, `many-${i}`)).type, 'chat_snapshot');
-  assert.equal((await open(alice, 'many-0')).type, 'chat_snapshot', 'one that is open already');
+  assert.equal((await open(alice, 'many-0')).type, 'chat_snapshot', 'a chat that is open already');
   assert.equal((await open(alice, `many-${MAX_OPEN}`)).code, 'SUBSCRIPTION_LIMIT');
   const closing = { type: 'close_chat', chat_id: 'many-1' };
   assert.equal((await alice.ask(closing)).type, 'ok');
-  assert.equal((await alice.ask(closing)).type, 'ok', 'what is not open');
+  assert.equal((await alice.ask(closing)).type, 'ok', 'a chat that is not open');
   assert.equal((await open(alice, `many-${MAX_OPEN}`)).type, 'chat_snapshot');
   assert.equal((await open(alice, 'nowhere')).code, 'SUBSCRIPTION_LIMIT');
 });
 
-test('a refused chat does not count as open', async () => {
+test('a chat that cannot be opened does not count against the limit', async () => {
   const client = await connect(server, 'refused');
   for (let i = 0; i < 2 * MAX_OPEN; i += 1)
     assert.equal((await open(client, `nowhere-${i}`)).code, 'NOT_FOUND');
 });
 
-test('a removed member loses the open chat at once', async () => {
+test('an open chat is closed at once for a removed member', async () => {
   await setVisibility(server, 'typist', 'everyone');
   await chatOf('leaving', 'typist', 'victim', 'witness');
   const typist = await connect(server, 'typist');
@@ -238,17 +238,17 @@ test('a removed member loses the open chat at once', async () => {
   assert.equal((await open(victim, 'leaving')).code, 'FORBIDDEN');
 });
 
-test('presence reaches those with the chat open within a second, once', async () => {
+test('a visible presence change reaches users with the chat open within a second, once', async () => {
   await setVisibility(server, 'shown', 'everyone');
   await setVisibility(server, 'hidden', 'nobody');
-  await chatOf('watched', 'watcher', 'shown', 'hidden', 'stranger2');
+  await chatOf('watched', 'watcher', 'shown', 'hidden', 'no-contact2');
   await chatOf('watched-too', 'watcher', 'shown');
   const watcher = await connect(server, 'watcher');
   await open(watcher, 'watched');
   await open(watcher, 'watched-too');
   const shown = await connect(server, 'shown');
   await connect(server, 'hidden');
-  await connect(server, 'stranger2');
+  await connect(server, 'no-contact2');
   const online = await watcher.nextChange('shown', 'online', 1000);
   assert.ok(online.version > 0);
   shown.send({ type: 'heartbeat', active: false });
@@ -256,13 +256,13 @@ test('presence reaches those with the chat open within a second, once', async ()
   await watcher.ask({ type: 'close_chat', chat_id: 'watched-too' });
   shown.terminate();
   await watcher.nextChange('shown', 'offline', 1000);
-  assert.deepEqual(await watcher.settle(), [], 'and of the others nothing');
+  assert.deepEqual(await watcher.settle(), [], 'no change of hidden users');
   await watcher.ask({ type: 'close_chat', chat_id: 'watched' });
   await connect(server, 'shown');
-  assert.deepEqual(await watcher.settle(), [], 'nor when nothing is open');
+  assert.deepEqual(await watcher.settle(), [], 'no change without an open chat');
 });
 
-test('a subscription and an open chat bring a change once', async () => {
+test('a change comes once to a user with both a subscription and an open chat', async () => {
   await setVisibility(server, 'twice', 'everyone');
   await chatOf('both', 'keen', 'twice');
   const keen = await connect(server, 'keen');
@@ -273,7 +273,7 @@ test('a subscription and an open chat bring a change once', async () => {
   assert.deepEqual(await keen.settle(), []);
 });
 
-test('a user who becomes hidden is unknown in the open chat, once', async () => {
+test('a user who hides becomes unknown in an open chat, once', async () => {
   await setVisibility(server, 'fickle', 'everyone');
   await chatOf('fickle-chat', 'observer', 'fickle');
   const fickle = await connect(server, 'fickle');
@@ -289,8 +289,8 @@ test('a user who becomes hidden is unknown in the open chat, once', async () => 
 });
 
 test('a block between two users prevents a new chat and does not reveal who blocked', async () => {
-  const block = (user, peer, method = 'PUT') =>
-    rest(server, method, `/v1/blocks/${peer}`, { user });
+  const block = (user, other, method = 'PUT') =>
+    rest(server, method, `/v1/blocks/${other}`, { user });
   await chatOf('old', 'blocked', 'friend');
   assert.ok((await block('blocker', 'blocked')).status < 300);
   const answers = [
@@ -303,12 +303,12 @@ test('a block between two users prevents a new chat and does not reveal who bloc
     assert.equal(status, 403);
     assert.deepEqual(body, answers[0].body);
   }
-  assert.equal((await get('blocked', '/v1/chats')).body.chats.length, 1, 'nothing was left behind');
+  assert.equal((await get('blocked', '/v1/chats')).body.chats.length, 1, 'no chat was created');
   assert.ok((await block('blocker', 'blocked', 'DELETE')).status < 300);
   assert.equal((await post('blocked', { members: ['blocker'] })).status, 201);
 });
 
-test('a block silences a chat of two, and no larger one', async () => {
+test('a block prevents messages in a chat of two, but not in a larger one', async () => {
   await chatOf('pair', 'caller-of-names', 'target');
   await chatOf('group', 'caller-of-names', 'target', 'witness');
   const path = '/v1/blocks/caller-of-names';
@@ -318,19 +318,19 @@ test('a block silences a chat of two, and no larger one', async () => {
     client.ask({ type: 'send_message', chat_id: chat, client_message_id: id, body: 'hey' });
   assert.equal((await send('pair', 'one')).code, 'FORBIDDEN');
   assert.equal((await send('group', 'one')).type, 'message_ack');
-  assert.equal((await get('caller-of-names', '/v1/chats/pair')).status, 200, 'it stays');
+  assert.equal((await get('caller-of-names', '/v1/chats/pair')).status, 200, 'the chat stays');
   assert.equal((await rest(server, 'DELETE', path, { user: 'target' })).status, 204);
   assert.equal((await send('pair', 'one')).type, 'message_ack');
 });
 
-test('open chats are counted', async () => {
+test('a metric counts open chats', async () => {
   const gauge = () => metric(server, 'chats_open');
-  await eventually(async () => (await gauge()) === 0, 'no chat open');
+  await eventually(async () => (await gauge()) === 0, 'no chat is open');
   await chatOf('gauge', 'counter', 'bob');
   const client = await connect(server, 'counter');
   await open(client, 'gauge');
   await open(client, 'gauge');
   assert.equal(await gauge(), 1);
   client.terminate();
-  await eventually(async () => (await gauge()) === 0, 'chats closed with their connection');
+  await eventually(async () => (await gauge()) === 0, 'the chat is closed with its connection');
 });

@@ -1,4 +1,4 @@
-/** Chats and typing where every member may be on another worker; also run under ThreadSanitizer. */
+/** Chats and typing with members on different workers. This file also runs under ThreadSanitizer. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,8 +21,8 @@ before(async () => {
 after(() => server.stop());
 afterEach(closeAll);
 
-/** Connections of a user, one on each worker. */
-async function everywhere(user) {
+/** Opens one connection of a user on each worker. */
+async function connectToEachWorker(user) {
   const found = new Map();
   for (let i = 0; i < CONNECTIONS_MAX && found.size < WORKERS; i += 1) {
     const client = await connect(server, user);
@@ -40,31 +40,31 @@ async function chatOf(chat, ...users) {
 }
 
 const open = (client, chat) => client.ask({ type: 'open_chat', chat_id: chat });
-const typing = (user, state) => (message) =>
+const isTyping = (user, state) => (message) =>
   message.type === 'typing_changed' && message.user_id === user && message.typing === state;
 
-const typingLeft = async (client) =>
+const untakenTyping = async (client) =>
   (await client.settle()).filter(({ type }) => type === 'typing_changed');
 
 test('typing reaches every worker once, and so does its end', async () => {
   await chatOf('everywhere', 'alice', 'bob');
-  const bobs = await everywhere('bob');
+  const bobs = await connectToEachWorker('bob');
   for (const bob of bobs) await open(bob, 'everywhere');
   const alice = await connect(server, 'alice');
   alice.send({ type: 'typing_start', chat_id: 'everywhere' });
-  for (const bob of bobs) await bob.next(typing('alice', true));
+  for (const bob of bobs) await bob.next(isTyping('alice', true));
   const late = await connect(server, 'bob');
   assert.deepEqual((await open(late, 'everywhere')).typing, ['alice']);
   alice.terminate();
   for (const bob of [...bobs, late]) {
-    await bob.next(typing('alice', false));
-    assert.deepEqual(await typingLeft(bob), []);
+    await bob.next(isTyping('alice', false));
+    assert.deepEqual(await untakenTyping(bob), []);
   }
 });
 
 test('presence reaches every worker where the chat is open, once', async () => {
   await chatOf('present', 'grace', 'heidi');
-  const heidis = await everywhere('heidi');
+  const heidis = await connectToEachWorker('heidi');
   for (const heidi of heidis) await open(heidi, 'present');
   const grace = await connect(server, 'grace');
   for (const heidi of heidis) await heidi.nextChange('grace', 'online', 1000);
@@ -73,7 +73,7 @@ test('presence reaches every worker where the chat is open, once', async () => {
   for (const heidi of heidis) assert.deepEqual(await heidi.settle(), []);
 });
 
-/** What came of it, once it took less than the second that the limit speaks of. */
+/** Repeats `act` until it takes less than a second, the period of the rate limit; returns its result. */
 async function withinASecond(act) {
   for (let attempt = 0; attempt < 20; attempt += 1) {
     const before = performance.now();
@@ -81,26 +81,26 @@ async function withinASecond(act) {
     if (performance.now() - before < 1000) return result;
     await sleep(1000);
   }
-  throw new Error('this machine is too slow for it');
+  throw new Error('no attempt took less than a second: this machine is too slow');
 }
 
-test('the devices of a user share one limit across workers', async () => {
+test('the devices of a user share one typing limit across workers', async () => {
   await chatOf('limit', 'carol', 'dave');
-  const carols = await everywhere('carol');
+  const carols = await connectToEachWorker('carol');
   const dave = await connect(server, 'dave');
   await open(dave, 'limit');
   const answers = await withinASecond(() =>
     Promise.all(carols.map((carol) => carol.ask({ type: 'typing_start', chat_id: 'limit' }))),
   );
   assert.equal(answers.filter(({ code }) => code === 'RATE_LIMITED').length, WORKERS - 1);
-  await dave.next(typing('carol', true));
-  await dave.next(typing('carol', false));
-  assert.deepEqual(await typingLeft(dave), []);
+  await dave.next(isTyping('carol', true));
+  await dave.next(isTyping('carol', false));
+  assert.deepEqual(await untakenTyping(dave), []);
 });
 
-test('who is removed loses the chat on every worker', async () => {
+test('a removed member’s chat is closed on every worker', async () => {
   await chatOf('removal', 'erin', 'frank');
-  const franks = await everywhere('frank');
+  const franks = await connectToEachWorker('frank');
   for (const frank of franks) await open(frank, 'removal');
   const { status } = await rest(server, 'DELETE', '/v1/chats/removal/members/frank', {
     user: 'erin',
@@ -113,7 +113,7 @@ test('who is removed loses the chat on every worker', async () => {
   for (const frank of franks) assert.deepEqual(await frank.settle(), []);
 });
 
-test('many open, type and leave at the same time', async () => {
+test('after many users open, type and leave at the same time, typing ends for all', async () => {
   const users = Array.from({ length: 12 }, (_, i) => `busy-${i}`);
   await chatOf('busy', ...users);
   const rounds = users.map(async (user, index) => {
@@ -128,6 +128,6 @@ test('many open, type and leave at the same time', async () => {
   });
   await Promise.all(rounds);
   const watcher = await connect(server, users[0]);
-  const { typing: left } = await open(watcher, 'busy');
-  for (const user of left) await watcher.next(typing(user, false));
+  const { typing: stillTyping } = await open(watcher, 'busy');
+  for (const user of stillTyping) await watcher.next(isTyping(user, false));
 });

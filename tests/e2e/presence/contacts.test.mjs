@@ -1,24 +1,24 @@
-/** Contacts: requests, acceptance, removal and blocks, and what contacts hear of each other. */
+/** Contact requests, contacts and blocks, and the presence changes that contacts receive. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { closeAll, connect, rest, setVisibility, sleep } from '../support/client.mjs';
 import {
   acceptContact,
-  requestContact,
   befriend,
   block,
+  contactRequests,
   declineContact,
   expectRest,
   friends,
-  uniqueUsers,
   removeContact,
-  contactRequests,
+  requestContact,
   unblock,
+  uniqueUsers,
   withdrawContact,
 } from '../support/contacts.mjs';
 import { startServer } from '../support/server.mjs';
 
-/** Long enough for what must not come to have come. */
+/** Time in which an unexpected message would have arrived. */
 const QUIET_MS = 150;
 
 let server;
@@ -28,14 +28,11 @@ before(async () => {
 after(() => server.stop());
 afterEach(closeAll);
 
-const changes = (client, user) =>
-  client.messages.filter(({ type, user_id }) => type === 'presence_changed' && user_id === user);
-
-/** What came of a user's presence until nothing more comes. */
-async function quiet(client, user) {
+/** Waits a moment; returns the presence changes of a user that were not taken. */
+async function untakenChanges(client, user) {
   await sleep(QUIET_MS);
   await client.settle();
-  return changes(client, user);
+  return client.messages.filter(({ type, user_id }) => type === 'presence_changed' && user_id === user);
 }
 
 test('a contact request is pending, listed for both users, and accepted', async () => {
@@ -43,8 +40,8 @@ test('a contact request is pending, listed for both users, and accepted', async 
   const bobs = await connect(server, bob);
   const made = await expectRest(server, 201, 'POST', '/v1/contact-requests', alice, { to: bob });
   assert.deepEqual({ to: made.to, status: made.status }, { to: bob, status: 'pending' });
-  const told = await bobs.next('contact_request');
-  assert.deepEqual(told, { type: 'contact_request', request_id: made.id, from: alice });
+  const received = await bobs.next('contact_request');
+  assert.deepEqual(received, { type: 'contact_request', request_id: made.id, from: alice });
   const { incoming } = await contactRequests(server, bob);
   assert.deepEqual(
     incoming.map(({ id, from }) => ({ id, from })),
@@ -78,44 +75,44 @@ test('an acceptance reaches all devices of both users, who see each other at onc
     });
     const { status, reason } = await device.nextChange(other);
     assert.deepEqual({ status, reason }, { status: 'online', reason: undefined });
-    assert.deepEqual(await quiet(device, other), []);
+    assert.deepEqual(await untakenChanges(device, other), []);
   }
   for (const device of devices) device.send({ type: 'heartbeat', active: false });
   for (const [at, device] of devices.entries()) await device.nextChange(at < 2 ? bob : alice, 'away');
 });
 
-test('contacts hear online, away and offline once per device; other users hear nothing', async () => {
+test('contacts receive online, away and offline once per device; other users receive nothing', async () => {
   const [alice, bob, carol] = uniqueUsers('alice', 'bob', 'carol');
   await befriend(server, alice, bob);
   const watchers = [await connect(server, alice), await connect(server, alice)];
-  const stranger = await connect(server, carol);
+  const unrelated = await connect(server, carol);
   const bobs = await connect(server, bob);
   bobs.send({ type: 'heartbeat', active: false });
   for (const watcher of watchers) await watcher.nextChange(bob, 'away');
   await bobs.close();
   for (const watcher of watchers) {
-    const gone = await watcher.nextChange(bob, 'offline');
-    assert.ok(Math.abs(Date.parse(gone.last_seen) - Date.now()) < 5000);
-    const heard = await quiet(watcher, bob);
-    assert.ok(heard.length <= 1 && heard.every(({ status }) => status === 'online'));
+    const offline = await watcher.nextChange(bob, 'offline');
+    assert.ok(Math.abs(Date.parse(offline.last_seen) - Date.now()) < 5000);
+    const untaken = await untakenChanges(watcher, bob);
+    assert.ok(untaken.length <= 1 && untaken.every(({ status }) => status === 'online'));
   }
-  assert.deepEqual(await quiet(stranger, bob), []);
+  assert.deepEqual(await untakenChanges(unrelated, bob), []);
 });
 
-test('a contact who subscribes too hears each change once', async () => {
+test('a contact who also subscribes receives each change once', async () => {
   const [alice, bob] = uniqueUsers('alice', 'bob');
   await befriend(server, alice, bob);
   const watcher = await connect(server, alice);
   await watcher.subscribe(bob);
   const bobs = await connect(server, bob);
   await watcher.nextChange(bob, 'online');
-  assert.deepEqual(await quiet(watcher, bob), []);
+  assert.deepEqual(await untakenChanges(watcher, bob), []);
   await bobs.close();
   await watcher.nextChange(bob, 'offline');
-  assert.deepEqual(await quiet(watcher, bob), []);
+  assert.deepEqual(await untakenChanges(watcher, bob), []);
 });
 
-test('asking again is the same request; asking back accepts it', async () => {
+test('a repeated contact request is the same one; a request in return accepts it', async () => {
   const [alice, bob] = uniqueUsers('alice', 'bob');
   const first = await requestContact(server, alice, bob);
   const again = await rest(server, 'POST', '/v1/contact-requests', {
@@ -132,7 +129,7 @@ test('asking again is the same request; asking back accepts it', async () => {
   await acceptContact(server, bob, first.id);
 });
 
-test('declined and withdrawn requests are gone, and may be made again', async () => {
+test('declined and withdrawn contact requests are removed, and may be made again', async () => {
   const [alice, bob] = uniqueUsers('alice', 'bob');
   for (const end of [
     (id) => declineContact(server, bob, id),
@@ -148,7 +145,7 @@ test('declined and withdrawn requests are gone, and may be made again', async ()
   assert.deepEqual(await friends(server, alice), []);
 });
 
-test("users cannot settle the requests of others", async () => {
+test('users cannot accept or withdraw the contact requests of others', async () => {
   const [alice, bob, eve] = uniqueUsers('alice', 'bob', 'eve');
   const { id } = await requestContact(server, alice, bob);
   await expectRest(server, 404, 'POST', `/v1/contact-requests/${id}/accept`, eve);
@@ -157,7 +154,7 @@ test("users cannot settle the requests of others", async () => {
   assert.equal((await contactRequests(server, bob)).incoming.length, 1);
 });
 
-test('removing a contact hides both users from each other once, and both are told', async () => {
+test('removing a contact hides both users from each other, and each is notified once', async () => {
   const [alice, bob] = uniqueUsers('alice', 'bob');
   const clients = { [alice]: await connect(server, alice), [bob]: await connect(server, bob) };
   await befriend(server, alice, bob);
@@ -185,14 +182,14 @@ test('removing a contact hides both users from each other once, and both are tol
     assert.equal((await clients[user].next('contact_removed')).user_id, other);
   }
   for (const client of Object.values(clients)) client.send({ type: 'heartbeat', active: false });
-  assert.deepEqual(await quiet(clients[alice], bob), []);
+  assert.deepEqual(await untakenChanges(clients[alice], bob), []);
   await clients[alice].close();
-  assert.deepEqual(await quiet(clients[bob], alice), []);
+  assert.deepEqual(await untakenChanges(clients[bob], alice), []);
   assert.deepEqual(await friends(server, bob), []);
   await removeContact(server, bob, alice);
 });
 
-test('a block ends the contact, and a later request is invisible', async () => {
+test('a block ends the contact, and hides later contact requests', async () => {
   const [alice, bob] = uniqueUsers('alice', 'bob');
   await befriend(server, alice, bob);
   const bobs = await connect(server, bob);
@@ -203,9 +200,9 @@ test('a block ends the contact, and a later request is invisible', async () => {
   assert.deepEqual([lost.status, lost.reason], ['unknown', 'privacy']);
   assert.equal((await bobs.next('contact_removed')).user_id, alice);
   assert.equal((await alices.next('contact_removed')).user_id, bob);
-  const asked = await expectRest(server, 201, 'POST', '/v1/contact-requests', bob, { to: alice });
-  assert.equal(asked.status, 'pending');
-  assert.deepEqual(await requestContact(server, bob, alice), asked);
+  const request = await expectRest(server, 201, 'POST', '/v1/contact-requests', bob, { to: alice });
+  assert.equal(request.status, 'pending');
+  assert.deepEqual(await requestContact(server, bob, alice), request);
   assert.deepEqual((await contactRequests(server, alice)).incoming, []);
   await alices.settle();
   assert.ok(!alices.messages.some(({ type }) => type === 'contact_request'));
@@ -215,11 +212,11 @@ test('a block ends the contact, and a later request is invisible', async () => {
   ]);
   await unblock(server, alice, bob);
   assert.deepEqual((await contactRequests(server, alice)).incoming, []);
-  assert.deepEqual(await requestContact(server, bob, alice), asked);
-  assert.equal((await alices.next('contact_request')).request_id, asked.id);
+  assert.deepEqual(await requestContact(server, bob, alice), request);
+  assert.equal((await alices.next('contact_request')).request_id, request.id);
 });
 
-test('a change of setting reaches contacts at once', async () => {
+test('a change of the visibility setting takes effect for contacts at once', async () => {
   const [alice, bob] = uniqueUsers('alice', 'bob');
   await befriend(server, alice, bob);
   const alices = await connect(server, alice);
@@ -228,19 +225,19 @@ test('a change of setting reaches contacts at once', async () => {
   await setVisibility(server, bob, 'nobody');
   assert.equal((await alices.nextChange(bob)).reason, 'privacy');
   bobs.send({ type: 'heartbeat', active: false });
-  assert.deepEqual(await quiet(alices, bob), []);
+  assert.deepEqual(await untakenChanges(alices, bob), []);
   await setVisibility(server, bob, 'contacts_only');
   assert.equal((await alices.nextChange(bob)).status, 'away');
   await setVisibility(server, bob, 'everyone');
-  assert.deepEqual(await quiet(alices, bob), []);
+  assert.deepEqual(await untakenChanges(alices, bob), []);
   await setVisibility(server, bob, 'everyone', 'nobody');
-  await quiet(alices, bob);
+  await untakenChanges(alices, bob);
   alices.messages.length = 0;
   await bobs.close();
   assert.equal((await alices.nextChange(bob, 'offline')).last_seen, null);
 });
 
-/** A chat of these members, opened by the clients of some of them. */
+/** Creates a chat, and opens it on these clients. */
 async function openChat(members, clients) {
   const [creator, ...others] = members;
   const { chat_id } = await expectRest(server, 201, 'POST', '/v1/chats', creator, {
@@ -250,21 +247,21 @@ async function openChat(members, clients) {
   return chat_id;
 }
 
-test('however many reasons there are to hear of a change, it comes once', async () => {
+test('a change comes once, even to a contact who shares two open chats', async () => {
   const [alice, bob, carol] = uniqueUsers('alice', 'bob', 'carol');
   await befriend(server, alice, bob);
   await setVisibility(server, bob, 'everyone');
-  const [friend, stranger] = [await connect(server, alice), await connect(server, carol)];
-  for (let chats = 0; chats < 2; chats += 1) await openChat([alice, bob, carol], [friend, stranger]);
+  const [contact, unrelated] = [await connect(server, alice), await connect(server, carol)];
+  for (let chats = 0; chats < 2; chats += 1) await openChat([alice, bob, carol], [contact, unrelated]);
   const bobs = await connect(server, bob);
-  for (const client of [friend, stranger]) {
+  for (const client of [contact, unrelated]) {
     await client.nextChange(bob, 'online');
-    assert.deepEqual(await quiet(client, bob), []);
+    assert.deepEqual(await untakenChanges(client, bob), []);
   }
   await bobs.close();
-  for (const client of [friend, stranger]) {
+  for (const client of [contact, unrelated]) {
     assert.notEqual((await client.nextChange(bob, 'offline')).last_seen, null);
-    assert.deepEqual(await quiet(client, bob), []);
+    assert.deepEqual(await untakenChanges(client, bob), []);
   }
 });
 
@@ -273,37 +270,37 @@ test('users with the chat open lose and gain visibility with the setting, once; 
   await befriend(server, alice, bob);
   await setVisibility(server, bob, 'everyone', 'contacts_only');
   const bobs = await connect(server, bob);
-  const [friend, stranger] = [await connect(server, alice), await connect(server, carol)];
-  for (let chats = 0; chats < 2; chats += 1) await openChat([alice, bob, carol], [friend, stranger]);
+  const [contact, unrelated] = [await connect(server, alice), await connect(server, carol)];
+  for (let chats = 0; chats < 2; chats += 1) await openChat([alice, bob, carol], [contact, unrelated]);
   await setVisibility(server, bob, 'contacts_only');
-  assert.equal((await stranger.nextChange(bob)).reason, 'not_contacts');
+  assert.equal((await unrelated.nextChange(bob)).reason, 'not_contacts');
   bobs.send({ type: 'heartbeat', active: false });
-  await friend.nextChange(bob, 'away');
-  assert.deepEqual(await quiet(stranger, bob), []);
-  assert.deepEqual(await quiet(friend, bob), []);
+  await contact.nextChange(bob, 'away');
+  assert.deepEqual(await untakenChanges(unrelated, bob), []);
+  assert.deepEqual(await untakenChanges(contact, bob), []);
   await setVisibility(server, bob, 'everyone', 'contacts_only');
-  assert.equal((await stranger.nextChange(bob)).status, 'away');
-  assert.deepEqual(await quiet(friend, bob), []);
+  assert.equal((await unrelated.nextChange(bob)).status, 'away');
+  assert.deepEqual(await untakenChanges(contact, bob), []);
   await setVisibility(server, bob, 'nobody');
-  for (const client of [friend, stranger]) {
+  for (const client of [contact, unrelated]) {
     assert.equal((await client.nextChange(bob)).reason, 'privacy');
-    assert.deepEqual(await quiet(client, bob), []);
+    assert.deepEqual(await untakenChanges(client, bob), []);
   }
 });
 
-test('last seen is shown to contacts and hidden from others, by push and by chat', async () => {
+test('last seen is shown to contacts and hidden from other members of an open chat', async () => {
   const [alice, bob, carol] = uniqueUsers('alice', 'bob', 'carol');
   await befriend(server, alice, bob);
   await setVisibility(server, bob, 'everyone', 'contacts_only');
   const bobs = await connect(server, bob);
-  const [friend, stranger] = [await connect(server, alice), await connect(server, carol)];
-  await openChat([alice, bob, carol], [friend, stranger]);
+  const [contact, unrelated] = [await connect(server, alice), await connect(server, carol)];
+  await openChat([alice, bob, carol], [contact, unrelated]);
   await bobs.close();
-  assert.notEqual((await friend.nextChange(bob, 'offline')).last_seen, null);
-  assert.equal((await stranger.nextChange(bob, 'offline')).last_seen, null);
+  assert.notEqual((await contact.nextChange(bob, 'offline')).last_seen, null);
+  assert.equal((await unrelated.nextChange(bob, 'offline')).last_seen, null);
 });
 
-test('a blocked user loses visibility in open chats too, and gains it back', async () => {
+test('a blocked user loses visibility in open chats, and regains it after the block', async () => {
   const [alice, bob, carol] = uniqueUsers('alice', 'bob', 'carol');
   await setVisibility(server, bob, 'everyone');
   const bobs = await connect(server, bob);
@@ -313,10 +310,10 @@ test('a blocked user loses visibility in open chats too, and gains it back', asy
   assert.equal((await blocked.nextChange(bob)).reason, 'privacy');
   bobs.send({ type: 'heartbeat', active: false });
   await other.nextChange(bob, 'away');
-  assert.deepEqual(await quiet(blocked, bob), []);
+  assert.deepEqual(await untakenChanges(blocked, bob), []);
   await unblock(server, bob, alice);
   assert.equal((await blocked.nextChange(bob)).status, 'away');
-  assert.deepEqual(await quiet(other, bob), []);
+  assert.deepEqual(await untakenChanges(other, bob), []);
 });
 
 test('the list of friends is filtered and paged', async () => {
@@ -348,7 +345,7 @@ test('the list of friends is filtered and paged', async () => {
   assert.deepEqual(pages, [others.slice(0, 2), others.slice(2, 4), others.slice(4)]);
 });
 
-test('bad input is refused', async () => {
+test('invalid input is refused', async () => {
   const [alice] = uniqueUsers('alice');
   const post = (body) => rest(server, 'POST', '/v1/contact-requests', { user: alice, body });
   for (const body of [{}, { to: '' }, { to: 7 }, { to: alice }, { to: 'x'.repeat(129) }, { to: 'a\n' }]) {
@@ -372,7 +369,7 @@ test('bad input is refused', async () => {
   await expectRest(server, 405, 'PATCH', '/v1/friends', alice);
 });
 
-test('contacts survive a restart and hear each other after it', async () => {
+test('contacts survive a crash, and receive each other’s presence after it', async () => {
   const own = await startServer();
   await befriend(own, 'alice', 'bob');
   const { dataDir } = own;

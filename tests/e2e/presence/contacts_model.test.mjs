@@ -1,7 +1,7 @@
 /**
- * Random lives of a few people, against a model: they ask, accept, decline, withdraw, remove, block,
- * unblock, change their settings, go away and come back. After each step lists and queries say what the
- * model says, and what each was told of each contact is how things are.
+ * Compares the server with a model while a few users act at random: they request contact, accept, decline,
+ * withdraw, remove, block, unblock, change their settings, go away and come back. After each step, lists,
+ * queries and pushed presence must agree with the model.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -9,7 +9,7 @@ import { closeAll, connect, devToken, eventually, rest } from '../support/client
 import { seededRandom } from '../support/random.mjs';
 import { startServer } from '../support/server.mjs';
 
-const PEOPLE = ['ann', 'ben', 'cat', 'dan'];
+const USERS = ['ann', 'ben', 'cat', 'dan'];
 const SETTINGS = ['everyone', 'contacts_only', 'nobody'];
 const STEPS = Number(process.env.CONTACTS_MODEL_STEPS ?? 150);
 const SEED = Number(process.env.CONTACTS_MODEL_SEED ?? 1);
@@ -29,27 +29,27 @@ after(async () => {
 const pair = (a, b) => [a, b].sort().join(' ');
 const arrow = (from, to) => `${from} ${to}`;
 
-/** What holds between them, in the simplest words. */
+/** The expected relations, settings and status of all users. */
 class Model {
   contacts = new Set(); // pairs
-  requests = new Map(); // arrow → id, as the one who asked sees it
-  hidden = new Set(); // arrows of requests the one who was asked does not see
+  requests = new Map(); // arrow → id, as the sender sees it
+  hidden = new Set(); // arrows of requests hidden from their receiver
   blocks = new Set(); // arrows
-  settings = Object.fromEntries(PEOPLE.map((user) => [user, 'contacts_only']));
-  status = Object.fromEntries(PEOPLE.map((user) => [user, 'online']));
+  settings = Object.fromEntries(USERS.map((user) => [user, 'contacts_only']));
+  status = Object.fromEntries(USERS.map((user) => [user, 'online']));
 
-  ask(from, to, answer) {
+  request(from, to, answer) {
     if (this.blocks.has(arrow(from, to))) return assert.equal(answer.status, 403);
     if (this.contacts.has(pair(from, to))) {
       assert.deepEqual([answer.status, answer.body.status], [200, 'accepted']);
     } else if (this.requests.has(arrow(to, from))) {
       assert.deepEqual([answer.status, answer.body.status], [201, 'accepted']);
-      this.#join(from, to);
+      this.#addContact(from, to);
     } else {
-      const known = this.requests.get(arrow(from, to));
+      const knownId = this.requests.get(arrow(from, to));
       assert.equal(answer.body.status, 'pending');
-      assert.equal(answer.status, known === undefined ? 201 : 200);
-      if (known !== undefined) assert.equal(answer.body.id, known);
+      assert.equal(answer.status, knownId === undefined ? 201 : 200);
+      if (knownId !== undefined) assert.equal(answer.body.id, knownId);
       this.requests.set(arrow(from, to), answer.body.id);
       if (this.blocks.has(arrow(to, from))) this.hidden.add(arrow(from, to));
       else this.hidden.delete(arrow(from, to));
@@ -57,28 +57,28 @@ class Model {
     return undefined;
   }
 
-  #join(a, b) {
+  #addContact(a, b) {
     this.contacts.add(pair(a, b));
-    this.#forget(a, b);
-    this.#forget(b, a);
+    this.#removeRequest(a, b);
+    this.#removeRequest(b, a);
   }
 
-  #forget(from, to) {
+  #removeRequest(from, to) {
     this.requests.delete(arrow(from, to));
     this.hidden.delete(arrow(from, to));
   }
 
-  /** The one who was asked accepts or declines. */
+  /** The receiver of a request accepts or declines it. */
   settle(from, to, accepts, answer) {
     const isThere = this.requests.has(arrow(from, to)) && !this.hidden.has(arrow(from, to));
     assert.equal(answer.status, isThere ? 200 : 404);
-    if (isThere && accepts) this.#join(from, to);
-    else if (isThere) this.#forget(from, to);
+    if (isThere && accepts) this.#addContact(from, to);
+    else if (isThere) this.#removeRequest(from, to);
   }
 
   withdraw(from, to, answer) {
     assert.equal(answer.status, 204);
-    this.#forget(from, to);
+    this.#removeRequest(from, to);
   }
 
   remove(a, b) {
@@ -89,7 +89,7 @@ class Model {
     if (this.blocks.has(arrow(user, peer))) return;
     this.blocks.add(arrow(user, peer));
     this.contacts.delete(pair(user, peer));
-    this.#forget(user, peer);
+    this.#removeRequest(user, peer);
     if (this.requests.has(arrow(peer, user))) this.hidden.add(arrow(peer, user));
   }
 
@@ -97,8 +97,8 @@ class Model {
     this.blocks.delete(arrow(user, peer));
   }
 
-  /** How `viewer` sees `target`. */
-  seen(viewer, target) {
+  /** What `viewer` may see of `target`. */
+  view(viewer, target) {
     if (this.blocks.has(arrow(target, viewer)) || this.settings[target] === 'nobody')
       return 'unknown privacy';
     if (this.settings[target] === 'everyone' || this.contacts.has(pair(viewer, target)))
@@ -107,18 +107,18 @@ class Model {
   }
 }
 
-const shown = ({ status, reason = '' }) => `${status} ${reason}`;
+const viewOf = ({ status, reason = '' }) => `${status} ${reason}`;
 
 class World {
   model = new Model();
   clients = {};
   tokens = {};
-  told = {}; // viewer → target → what the last push said
+  pushed = {}; // viewer → target → the view of the last push
 
   async open() {
-    for (const user of PEOPLE) {
+    for (const user of USERS) {
       this.tokens[user] = await devToken(server, user);
-      this.told[user] = {};
+      this.pushed[user] = {};
       this.clients[user] = await connect(server, user, { token: this.tokens[user] });
     }
   }
@@ -128,16 +128,16 @@ class World {
   }
 
   async step(random) {
-    const user = PEOPLE[random(PEOPLE.length)];
-    const others = PEOPLE.filter((other) => other !== user);
+    const user = USERS[random(USERS.length)];
+    const others = USERS.filter((other) => other !== user);
     const peer = others[random(others.length)];
     const { model } = this;
     switch (random(11)) {
       case 0:
       case 1:
       case 2:
-        model.ask(user, peer, await this.rest(user, 'POST', '/v1/contact-requests', { to: peer }));
-        return `${user} asks ${peer}`;
+        model.request(user, peer, await this.rest(user, 'POST', '/v1/contact-requests', { to: peer }));
+        return `${user} requests contact with ${peer}`;
       case 3:
       case 4:
       case 5: {
@@ -179,43 +179,43 @@ class World {
     }
   }
 
-  /** Takes in what was pushed, as a client does: of one who is no contact any more it keeps nothing. */
-  listen() {
-    for (const viewer of PEOPLE)
+  /** Takes the pushes as a client does: it drops what it has about a removed contact. */
+  takePushes() {
+    for (const viewer of USERS)
       for (const message of this.clients[viewer].messages.splice(0)) {
-        if (message.type === 'contact_removed') delete this.told[viewer][message.user_id];
+        if (message.type === 'contact_removed') delete this.pushed[viewer][message.user_id];
         if (message.type !== 'presence_changed') continue;
         assert.notEqual(message.user_id, viewer);
-        this.told[viewer][message.user_id] = shown(message);
+        this.pushed[viewer][message.user_id] = viewOf(message);
       }
   }
 
-  /** Contacts know how things are; of others, what was told is void or nothing. */
-  toldRight(viewer, target) {
-    const told = this.told[viewer][target];
-    const truth = this.model.seen(viewer, target);
+  /** Whether a contact has the current view, and any other user has nothing that is now hidden. */
+  isPushedRight(viewer, target) {
+    const pushed = this.pushed[viewer][target];
+    const expected = this.model.view(viewer, target);
     if (this.model.contacts.has(pair(viewer, target)))
-      return told === truth || (told === undefined && truth.startsWith('unknown'));
-    return truth.startsWith('unknown') ? told === undefined || told.startsWith('unknown') : true;
+      return pushed === expected || (pushed === undefined && expected.startsWith('unknown'));
+    return expected.startsWith('unknown') ? pushed === undefined || pushed.startsWith('unknown') : true;
   }
 
   async check(what) {
-    const pairs = PEOPLE.flatMap((a) => PEOPLE.filter((b) => b !== a).map((b) => [a, b]));
+    const pairs = USERS.flatMap((a) => USERS.filter((b) => b !== a).map((b) => [a, b]));
     await eventually(() => {
-      this.listen();
-      return pairs.every(([viewer, target]) => this.toldRight(viewer, target));
-    }, `what all were told after "${what}" (${JSON.stringify(this.told)})`);
-    for (const viewer of PEOPLE) await this.checkLists(viewer, what);
+      this.takePushes();
+      return pairs.every(([viewer, target]) => this.isPushedRight(viewer, target));
+    }, `the right pushes after "${what}" (${JSON.stringify(this.pushed)})`);
+    for (const viewer of USERS) await this.checkLists(viewer, what);
   }
 
   async checkLists(viewer, what) {
-    const others = PEOPLE.filter((other) => other !== viewer);
+    const others = USERS.filter((other) => other !== viewer);
     const { model } = this;
     const friends = (await this.rest(viewer, 'GET', '/v1/friends')).body.friends;
     const contacts = others.filter((other) => model.contacts.has(pair(viewer, other)));
     assert.deepEqual(
-      friends.map((friend) => [friend.user_id, shown(friend)]),
-      contacts.map((contact) => [contact, model.seen(viewer, contact)]),
+      friends.map((friend) => [friend.user_id, viewOf(friend)]),
+      contacts.map((contact) => [contact, model.view(viewer, contact)]),
       `friends of ${viewer} after ${what}`,
     );
     const { incoming, outgoing } = (await this.rest(viewer, 'GET', '/v1/contact-requests')).body;
@@ -223,22 +223,22 @@ class World {
       (other) =>
         model.requests.has(arrow(other, viewer)) && !model.hidden.has(arrow(other, viewer)),
     );
-    assert.deepEqual(incoming.map(({ from }) => from).sort(), visible, what);
+    assert.deepEqual(incoming.map(({ from }) => from).sort(), visible, `incoming requests of ${viewer} after ${what}`);
     assert.deepEqual(
       outgoing.map(({ to }) => to).sort(),
       others.filter((other) => model.requests.has(arrow(viewer, other))),
-      what,
+      `outgoing requests of ${viewer} after ${what}`,
     );
     const presences = await this.clients[viewer].query(...others);
     assert.deepEqual(
-      presences.map(shown),
-      others.map((other) => model.seen(viewer, other)),
-      `what ${viewer} sees after ${what}`,
+      presences.map(viewOf),
+      others.map((other) => model.view(viewer, other)),
+      `presence query of ${viewer} after ${what}`,
     );
   }
 }
 
-test(`${STEPS} steps from seed ${SEED} follow the model`, async () => {
+test(`the server agrees with the model after each of ${STEPS} random steps (seed ${SEED})`, async () => {
   const world = new World();
   const fraction = seededRandom(SEED);
   const random = (below) => Math.floor(fraction() * below);

@@ -1,26 +1,26 @@
 /**
- * Who may see what, on every way out of the server: every relation between two people × every setting.
+ * Privacy of every output of the server, for every relation between two users and every setting.
  *
- * A viewer and a target are brought into a relation; the target comes, types, goes away and leaves; and
- * everything the viewer can get is compared with what privacy allows. What a blocked viewer gets must be,
- * to the byte, what a stranger gets from a target who shows nobody.
+ * A viewer and a target are brought into a relation. The target connects, types, becomes idle and
+ * disconnects, and every output that the viewer gets is compared with what privacy allows. A blocked viewer
+ * must get, byte for byte, what a viewer who is no contact gets when the target is visible to nobody.
  *
- * A new output is a new row of OUTPUTS; a new relation a new entry of RELATIONS.
+ * Add a new output as a row of OUTPUTS, and a new relation as an entry of RELATIONS.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { closeAll, connect, devToken, setVisibility, sleep } from '../support/client.mjs';
 import {
-  requestContact,
   befriend,
   block,
   expectRest,
-  uniqueUsers,
   removeContact,
+  requestContact,
+  uniqueUsers,
 } from '../support/contacts.mjs';
 import { startServer } from '../support/server.mjs';
 
-/** Long enough for what must not come to have come. */
+/** Time in which an unexpected message would have arrived. */
 const QUIET_MS = 200;
 const SETTINGS = ['everyone', 'contacts_only', 'nobody'];
 
@@ -36,12 +36,12 @@ after(async () => {
   await server.stop();
 });
 
-/** How each relation comes about. */
+/** How each relation of a viewer to a target is made. */
 const RELATIONS = {
-  stranger: async () => {},
+  no_contact: async () => {},
   contact: (viewer, target) => befriend(server, viewer, target),
-  asked: (viewer, target) => requestContact(server, viewer, target),
-  wanted: (viewer, target) => requestContact(server, target, viewer),
+  requested: (viewer, target) => requestContact(server, viewer, target),
+  requested_by_target: (viewer, target) => requestContact(server, target, viewer),
   removed: async (viewer, target) => {
     await befriend(server, viewer, target);
     await removeContact(server, target, viewer);
@@ -52,13 +52,13 @@ const RELATIONS = {
     await befriend(server, viewer, target);
     await block(server, target, viewer);
   },
-  blocked_asked: async (viewer, target) => {
+  blocked_requested: async (viewer, target) => {
     await requestContact(server, viewer, target);
     await block(server, target, viewer);
   },
 };
 
-/** What privacy allows: the truth that every output is held against. */
+/** What privacy allows; every output is compared with it. */
 function allowed(relation, presence, lastSeen) {
   const isContact = relation === 'contact';
   const isBlocked = relation.startsWith('blocked');
@@ -73,7 +73,7 @@ function allowed(relation, presence, lastSeen) {
   };
 }
 
-/** An answer's text with what differs between any two people taken out. */
+/** Replaces everything in an answer that differs between any two users. */
 function anonymous(text, { viewer, target, chat }) {
   return text
     .replaceAll(viewer, 'VIEWER')
@@ -95,60 +95,60 @@ async function restText(scene, method, path, body) {
 
 const restJson = (text) => JSON.parse(text.slice(text.indexOf(' ')));
 
-/** What the server pushed to a client of a kind, since it was last asked. */
-function pushed(client, ...types) {
+/** Takes the messages of these types that a client has received. */
+function takePushes(client, ...types) {
   const found = client.messages.filter(({ type }) => types.includes(type));
   client.messages = client.messages.filter(({ type }) => !types.includes(type));
   return found;
 }
 
-const expectPresence = (presence, truth, status) => {
-  if (!truth.visible) {
+const expectPresence = (presence, expected, status) => {
+  if (!expected.visible) {
     assert.equal(presence.status, 'unknown');
-    assert.equal(presence.reason, truth.reason);
+    assert.equal(presence.reason, expected.reason);
     assert.deepEqual([presence.version, presence.in_call, presence.last_seen], [0, false, null]);
   } else {
     assert.equal(presence.status, status);
     assert.equal('reason' in presence, false);
-    assert.equal(presence.last_seen !== null, truth.lastSeen && status === 'offline');
+    assert.equal(presence.last_seen !== null, expected.lastSeen && status === 'offline');
   }
 };
 
-/** Changes of the target that one connection heard, each judged; none at all where none may come. */
-const expectChanges = (texts, truth, mayHear) => {
-  const heard = texts.map((text) => JSON.parse(text));
+/** Expects the right changes of the target on one connection, or none if it may receive none. */
+const expectChanges = (texts, expected, mayReceive) => {
+  const changes = texts.map((text) => JSON.parse(text));
   assert.deepEqual(
-    heard.map(({ status }) => status),
-    mayHear ? ['online', 'away', 'offline'] : [],
+    changes.map(({ status }) => status),
+    mayReceive ? ['online', 'away', 'offline'] : [],
   );
-  for (const change of heard) expectPresence(change, truth, change.status);
+  for (const change of changes) expectPresence(change, expected, change.status);
 };
 
 /**
- * The ways out. `read` gives texts, of which those of a hidden target are compared byte for byte;
- * `expect` judges them. All are read when the target has come and gone.
+ * The outputs. `read` returns texts, which are compared byte for byte if the target is hidden; `expect`
+ * checks them. All are read after the target has disconnected.
  */
 const OUTPUTS = {
   'GET /v1/presence/{user}': {
     read: async (scene) => [await restText(scene, 'GET', `/v1/presence/${scene.target}`)],
-    expect: ([text], truth) => expectPresence(restJson(text), truth, 'offline'),
+    expect: ([text], expected) => expectPresence(restJson(text), expected, 'offline'),
   },
   'GET /v1/presence?users=': {
     read: async (scene) => [
       await restText(scene, 'GET', `/v1/presence?users=${scene.target},${scene.target}`),
     ],
-    expect: ([text], truth) => {
+    expect: ([text], expected) => {
       const { presences } = restJson(text);
       assert.equal(presences.length, 2);
-      for (const presence of presences) expectPresence(presence, truth, 'offline');
+      for (const presence of presences) expectPresence(presence, expected, 'offline');
     },
   },
   'GET /v1/friends': {
     read: async (scene) => [await restText(scene, 'GET', '/v1/friends')],
-    expect: ([text], truth) => {
+    expect: ([text], expected) => {
       const { friends } = restJson(text);
-      assert.equal(friends.length, truth.isContact ? 1 : 0);
-      for (const friend of friends) expectPresence(friend, truth, 'offline');
+      assert.equal(friends.length, expected.isContact ? 1 : 0);
+      for (const friend of friends) expectPresence(friend, expected, 'offline');
     },
   },
   'GET /v1/friends?status=': {
@@ -156,9 +156,9 @@ const OUTPUTS = {
       await restText(scene, 'GET', '/v1/friends?status=online'),
       await restText(scene, 'GET', '/v1/friends?status=offline'),
     ],
-    expect: ([online, offline], truth) => {
+    expect: ([online, offline], expected) => {
       assert.equal(restJson(online).friends.length, 0);
-      assert.equal(restJson(offline).friends.length, truth.isContact && truth.visible ? 1 : 0);
+      assert.equal(restJson(offline).friends.length, expected.isContact && expected.visible ? 1 : 0);
     },
   },
   'POST /v1/contact-requests': {
@@ -167,58 +167,58 @@ const OUTPUTS = {
       await restText(scene, 'GET', '/v1/contact-requests'),
     ],
     expect: () => {},
-    last: true, // it changes the relation
+    last: true, // because it changes the relation
   },
   query_presence: {
     read: async ({ plain, target }) => [JSON.stringify(await plain.query(target))],
-    expect: ([text], truth) => expectPresence(JSON.parse(text)[0], truth, 'offline'),
+    expect: ([text], expected) => expectPresence(JSON.parse(text)[0], expected, 'offline'),
   },
   subscribe_presence: {
     read: async ({ plain, target }) => [JSON.stringify(await plain.subscribe(target))],
-    expect: ([text], truth) => expectPresence(JSON.parse(text)[0], truth, 'offline'),
+    expect: ([text], expected) => expectPresence(JSON.parse(text)[0], expected, 'offline'),
   },
   chat_snapshot: {
     read: async ({ plain, chat }) => [JSON.stringify(await plain.ask({ type: 'open_chat', chat_id: chat }))],
-    expect: ([text], truth, { target }) => {
+    expect: ([text], expected, { target }) => {
       const { presences, typing } = JSON.parse(text);
       expectPresence(
         presences.find(({ user_id }) => user_id === target),
-        truth,
+        expected,
         'offline',
       );
       assert.deepEqual(typing, []);
     },
   },
   'changes without a subscription': {
-    read: async ({ heard }) => heard.plain,
-    expect: (texts, truth) => expectChanges(texts, truth, truth.visible && truth.isContact),
+    read: async ({ changes }) => changes.plain,
+    expect: (texts, expected) => expectChanges(texts, expected, expected.visible && expected.isContact),
   },
   'changes with a subscription': {
-    read: async ({ heard }) => heard.watching,
-    expect: (texts, truth) => expectChanges(texts, truth, truth.visible),
+    read: async ({ changes }) => changes.watching,
+    expect: (texts, expected) => expectChanges(texts, expected, expected.visible),
   },
   'changes in an open chat': {
-    read: async ({ heard }) => heard.chatting,
-    expect: (texts, truth) => expectChanges(texts, truth, truth.visible),
+    read: async ({ changes }) => changes.chatting,
+    expect: (texts, expected) => expectChanges(texts, expected, expected.visible),
   },
   'typing in an open chat': {
     read: async ({ typing }) => typing,
-    expect: (texts, truth) =>
+    expect: (texts, expected) =>
       assert.deepEqual(
         texts.map((text) => JSON.parse(text).typing),
-        truth.visible ? [true, false] : [],
+        expected.visible ? [true, false] : [],
       ),
   },
   call_request: {
     read: async ({ plain, target }) => [
       JSON.stringify(await plain.ask({ type: 'call_request', to: target })),
     ],
-    expect: ([text], truth) =>
-      truth.isContact || assert.equal(JSON.parse(text).type, 'error'),
+    expect: ([text], expected) =>
+      expected.isContact || assert.equal(JSON.parse(text).type, 'error'),
   },
 };
 
-/** The target comes, types, goes away and leaves, while the viewer watches in every way. */
+/** The target connects, types, becomes idle and disconnects, while the viewer watches in every way. */
 async function play({ relation, presence, lastSeen }) {
   const [viewer, target] = uniqueUsers('viewer', 'target');
   const { chat_id: chat } = await expectRest(server, 201, 'POST', '/v1/chats', viewer, {
@@ -240,26 +240,26 @@ async function play({ relation, presence, lastSeen }) {
   }
   targets.send({ type: 'heartbeat', active: false });
   await targets.settle();
-  await sleep(QUIET_MS / 4); // so that no change overtakes another in a queue
+  await sleep(QUIET_MS / 4); // so that the next change does not replace this one in a queue
   await targets.close();
   await sleep(QUIET_MS);
   const clients = { plain, watching, chatting };
   for (const client of Object.values(clients)) await client.settle();
-  const heard = Object.fromEntries(
+  const changes = Object.fromEntries(
     Object.entries(clients).map(([name, client]) => [
       name,
-      pushed(client, 'presence_changed')
+      takePushes(client, 'presence_changed')
         .filter(({ user_id }) => user_id === target)
         .map((message) => JSON.stringify(message)),
     ]),
   );
-  const typing = pushed(chatting, 'typing_changed').map((message) => JSON.stringify(message));
+  const typing = takePushes(chatting, 'typing_changed').map((message) => JSON.stringify(message));
   watching.terminate();
   chatting.terminate();
-  return { viewer, target, chat, token, plain, heard, typing };
+  return { viewer, target, chat, token, plain, changes, typing };
 }
 
-/** The texts of every output, by its name. */
+/** The texts of every output, by name. */
 async function readAll(scene) {
   const texts = {};
   const rows = Object.entries(OUTPUTS).sort(([, a], [, b]) => (a.last ?? 0) - (b.last ?? 0));
@@ -276,17 +276,17 @@ const cases = Object.keys(RELATIONS).flatMap((relation) =>
 const describeCase = ({ relation, presence, lastSeen }) =>
   `${relation}, presence for ${presence}, last seen for ${lastSeen}`;
 
-/** Whom the blocked must not be able to tell themselves from, if these show nobody. */
-const ALIKE = { blocked: 'stranger', blocked_contact: 'stranger', blocked_asked: 'asked' };
+/** For a blocked relation, the relation that must look the same when the target is visible to nobody. */
+const ALIKE = { blocked: 'no_contact', blocked_contact: 'no_contact', blocked_requested: 'requested' };
 
 describe('every output shows what privacy allows', { concurrency: 4 }, () => {
-  /** What others get of one who shows nobody, by relation. */
-  const nobody = {};
+  /** By relation, the texts of a target who is visible to nobody. */
+  const hidden = {};
   before(async () => {
     for (const relation of new Set(Object.values(ALIKE))) {
       const scene = await play({ relation, presence: 'nobody', lastSeen: 'nobody' });
-      nobody[relation] = await readAll(scene);
-      for (const texts of Object.values(nobody[relation]))
+      hidden[relation] = await readAll(scene);
+      for (const texts of Object.values(hidden[relation]))
         for (const [at, text] of texts.entries()) texts[at] = anonymous(text, scene);
     }
   });
@@ -294,28 +294,28 @@ describe('every output shows what privacy allows', { concurrency: 4 }, () => {
   for (const one of cases)
     test(describeCase(one), async () => {
       const scene = await play(one);
-      const truth = allowed(one.relation, one.presence, one.lastSeen);
+      const expected = allowed(one.relation, one.presence, one.lastSeen);
       const texts = await readAll(scene);
       for (const [name, { expect }] of Object.entries(OUTPUTS)) {
         try {
-          expect(texts[name], truth, scene);
+          expect(texts[name], expected, scene);
         } catch (error) {
           error.message = `${name}: ${error.message}\n${texts[name].join('\n')}`;
           throw error;
         }
       }
       scene.plain.terminate();
-      const alike = nobody[ALIKE[one.relation]];
+      const alike = hidden[ALIKE[one.relation]];
       for (const [name, found] of Object.entries(alike ? texts : {}))
         assert.deepEqual(
           found.map((text) => anonymous(text, scene)),
           alike[name],
-          `${name} tells a block from nobody`,
+          `${name} reveals a block`,
         );
     });
 });
 
-test('a contact who is blocked hears what one hears of a contact who hides and then leaves', async () => {
+test('a blocked contact receives the same as when the other user hides and removes the contact', async () => {
   const ends = {
     blocked: (viewer, target) => block(server, target, viewer),
     hidden: async (viewer, target) => {
@@ -323,7 +323,7 @@ test('a contact who is blocked hears what one hears of a contact who hides and t
       await removeContact(server, target, viewer);
     },
   };
-  const heard = {};
+  const received = {};
   for (const [name, end] of Object.entries(ends)) {
     const [viewer, target] = uniqueUsers('viewer', 'target');
     await befriend(server, viewer, target);
@@ -334,12 +334,12 @@ test('a contact who is blocked hears what one hears of a contact who hides and t
     for (const client of clients) client.messages = [];
     await end(viewer, target);
     await sleep(QUIET_MS);
-    heard[name] = clients.map(({ messages }) =>
+    received[name] = clients.map(({ messages }) =>
       messages.map((message) =>
         anonymous(JSON.stringify(message), { viewer, target, chat: 'none' }),
       ),
     );
   }
-  assert.deepEqual(heard.blocked, heard.hidden);
-  assert.equal(heard.blocked[0].length, 2);
+  assert.deepEqual(received.blocked, received.hidden);
+  assert.equal(received.blocked[0].length, 2);
 });

@@ -1,4 +1,4 @@
-/** Presence end to end: who is seen as what, by whom, when, and after a restart. */
+/** Presence end to end: transitions, subscriptions, queries, visibility, and restarts. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,11 +19,11 @@ before(async () => {
 after(() => server.stop());
 afterEach(closeAll);
 
-const everybodySees = (...users) =>
+const showToEveryone = (...users) =>
   Promise.all(users.map((user) => setVisibility(server, user, 'everyone')));
 
 async function watch(user, ...watched) {
-  await everybodySees(...watched);
+  await showToEveryone(...watched);
   const watcher = await connect(server, user);
   const presences = await watcher.subscribe(...watched);
   return { watcher, presences };
@@ -31,7 +31,7 @@ async function watch(user, ...watched) {
 
 const isNow = (time) => Math.abs(Date.parse(time) - Date.now()) < 5000;
 
-test('a connection is greeted with all it needs to know', async () => {
+test('connection_established has the connection’s ids, time and intervals', async () => {
   const { established } = await connect(server, 'greta');
   assert.match(established.conn_id, ULID);
   assert.match(established.server_time, RFC3339);
@@ -64,7 +64,7 @@ test('a heartbeat is acknowledged, with its id when it has one', async () => {
   }
 });
 
-test('a subscriber sees online, away, online and offline, each once, in order', async () => {
+test('a subscriber receives online, away, online and offline, each once, in order', async () => {
   const { watcher, presences } = await watch('wanda', 'ollie');
   const { version: before, ...offline } = presences[0];
   assert.deepEqual(offline, {
@@ -75,12 +75,12 @@ test('a subscriber sees online, away, online and offline, each once, in order', 
   });
   const ollie = await connect(server, 'ollie');
   const steps = [
-    ['online', () => ollie.send({ type: 'heartbeat' })], // neither activity nor idleness
+    ['online', () => ollie.send({ type: 'heartbeat' })], // changes neither to active nor to idle
     ['away', () => ollie.send({ type: 'heartbeat', active: false })],
     ['online', () => ollie.send({ type: 'heartbeat', active: true })],
     ['offline', () => ollie.close()],
   ];
-  const seen = [];
+  const versions = [];
   for (const [status, act] of steps) {
     act();
     act();
@@ -91,21 +91,21 @@ test('a subscriber sees online, away, online and offline, each once, in order', 
     assert.equal('device_count' in change, false);
     if (status === 'offline') assert.ok(isNow(change.last_seen));
     else assert.equal(change.last_seen, null);
-    seen.push(change.version);
+    versions.push(change.version);
   }
   assert.deepEqual(
-    seen,
-    [...new Set(seen)].sort((left, right) => left - right),
+    versions,
+    [...new Set(versions)].sort((left, right) => left - right),
   );
-  assert.ok(seen[0] > before);
+  assert.ok(versions[0] > before);
   await watcher.settle();
   assert.deepEqual(watcher.messages, []);
-  const [asked] = await watcher.query('ollie');
-  assert.equal(asked.status, 'offline');
-  assert.equal(asked.version, seen.at(-1));
+  const [queried] = await watcher.query('ollie');
+  assert.equal(queried.status, 'offline');
+  assert.equal(queried.version, versions.at(-1));
 });
 
-test('several devices are one user: only the first and the last count', async () => {
+test('only the first and the last device of a user change its presence', async () => {
   const { watcher } = await watch('wim', 'multi');
   const phone = await connect(server, 'multi', { device: 'phone' });
   await watcher.nextChange('multi', 'online');
@@ -120,7 +120,7 @@ test('several devices are one user: only the first and the last count', async ()
   await watcher.nextChange('multi', 'offline');
 });
 
-test('away is when all devices are idle, and one that is active is enough for online', async () => {
+test('a user is away if all devices are idle, and online if one is active', async () => {
   const { watcher } = await watch('wes', 'duo');
   const [one, two] = [await connect(server, 'duo'), await connect(server, 'duo')];
   await watcher.nextChange('duo', 'online');
@@ -138,7 +138,7 @@ test('away is when all devices are idle, and one that is active is enough for on
   await watcher.nextChange('duo', 'offline');
 });
 
-test('a device without activity is away after its time', async () => {
+test('a user without activity is away after the idle time', async () => {
   const quick = await startServer({ settings: { 'presence.idle_seconds': 0.5 } });
   try {
     await setVisibility(quick, 'idler', 'everyone');
@@ -156,7 +156,7 @@ test('a device without activity is away after its time', async () => {
   }
 });
 
-test('who unsubscribes hears nothing more', async () => {
+test('a client receives no changes of a user after it has unsubscribed', async () => {
   const { watcher } = await watch('una', 'chatty', 'other');
   const answer = await watcher.ask({ type: 'unsubscribe_presence', user_ids: ['chatty', 'never'] });
   assert.equal(answer.type, 'ok');
@@ -168,7 +168,7 @@ test('who unsubscribes hears nothing more', async () => {
   assert.deepEqual(watcher.messages, []);
 });
 
-test('a second subscription to the same user brings a snapshot, and each change once', async () => {
+test('a repeated subscription returns a snapshot, and each change still comes once', async () => {
   const { watcher } = await watch('dup', 'same');
   const [again, twice] = await watcher.subscribe('same', 'same');
   assert.equal(again.status, 'offline');
@@ -179,7 +179,7 @@ test('a second subscription to the same user brings a snapshot, and each change 
   assert.deepEqual(watcher.messages, []);
 });
 
-test('one sees oneself, whatever the settings', async () => {
+test('users see their own presence, whatever their settings', async () => {
   await setVisibility(server, 'selfie', 'nobody');
   const selfie = await connect(server, 'selfie');
   const [self] = await selfie.subscribe('selfie');
@@ -188,10 +188,10 @@ test('one sees oneself, whatever the settings', async () => {
   assert.equal(second.body.status, 'online');
 });
 
-test('twenty subscriptions and no more; the refused change nothing', async () => {
+test('at most twenty subscriptions are accepted, and a refused one changes nothing', async () => {
   const client = await connect(server, 'collector');
   const users = Array.from({ length: 21 }, (_, n) => `star-${n}`);
-  await everybodySees('star-0', 'star-20');
+  await showToEveryone('star-0', 'star-20');
   const over = await client.ask({ type: 'subscribe_presence', user_ids: users });
   assert.equal(over.type, 'error');
   assert.equal(over.code, 'SUBSCRIPTION_LIMIT');
@@ -205,8 +205,8 @@ test('twenty subscriptions and no more; the refused change nothing', async () =>
   await client.nextChange('star-20', 'online');
 });
 
-test('a query names a hundred users and no more, in the order asked', async () => {
-  const client = await connect(server, 'asker');
+test('a query for up to a hundred users is answered in the requested order', async () => {
+  const client = await connect(server, 'reader');
   const users = Array.from({ length: 101 }, (_, n) => `crowd-${n}`);
   const presences = await client.query(...users.slice(0, 100));
   assert.deepEqual(
@@ -216,10 +216,10 @@ test('a query names a hundred users and no more, in the order asked', async () =
   const over = await client.ask({ type: 'query_presence', user_ids: users });
   assert.equal(over.code, 'INVALID_MESSAGE');
   const path = (ids) => `/v1/presence?users=${ids.join(',')}`;
-  const many = await rest(server, 'GET', path(users.slice(0, 100)), { user: 'asker' });
+  const many = await rest(server, 'GET', path(users.slice(0, 100)), { user: 'reader' });
   assert.equal(many.body.presences.length, 100);
-  assert.equal((await rest(server, 'GET', path(users), { user: 'asker' })).status, 400);
-  assert.equal((await rest(server, 'GET', '/v1/presence', { user: 'asker' })).status, 400);
+  assert.equal((await rest(server, 'GET', path(users), { user: 'reader' })).status, 400);
+  assert.equal((await rest(server, 'GET', '/v1/presence', { user: 'reader' })).status, 400);
   assert.deepEqual(await client.query(), []);
 });
 
@@ -232,19 +232,19 @@ const unknown = (user, reason) => ({
   reason,
 });
 
-test('contacts only is the habit, and strangers are told no more than that', async () => {
+test('by default only contacts see a user; others see unknown and the reason not_contacts', async () => {
   await connect(server, 'shy');
-  const stranger = await connect(server, 'stranger');
-  assert.deepEqual(await stranger.subscribe('shy'), [unknown('shy', 'not_contacts')]);
-  assert.deepEqual(await stranger.query('shy'), [unknown('shy', 'not_contacts')]);
-  const one = await rest(server, 'GET', '/v1/presence/shy', { user: 'stranger' });
+  const unrelated = await connect(server, 'unrelated');
+  assert.deepEqual(await unrelated.subscribe('shy'), [unknown('shy', 'not_contacts')]);
+  assert.deepEqual(await unrelated.query('shy'), [unknown('shy', 'not_contacts')]);
+  const one = await rest(server, 'GET', '/v1/presence/shy', { user: 'unrelated' });
   assert.deepEqual(one.body, unknown('shy', 'not_contacts'));
   const me = await rest(server, 'GET', '/v1/me', { user: 'shy' });
   assert.equal(me.body.presence_visibility, 'contacts_only');
   assert.equal(me.body.last_seen_visibility, 'contacts_only');
 });
 
-test('nobody means nobody: not at query, not at subscribe, not at a change', async () => {
+test('a user visible to nobody is hidden from queries, subscriptions and changes', async () => {
   await setVisibility(server, 'ghost', 'nobody');
   const seeker = await connect(server, 'seeker');
   assert.deepEqual(await seeker.subscribe('ghost'), [unknown('ghost', 'privacy')]);
@@ -255,7 +255,7 @@ test('nobody means nobody: not at query, not at subscribe, not at a change', asy
   assert.deepEqual(await seeker.query('ghost'), [unknown('ghost', 'privacy')]);
 });
 
-test('a setting that changes is felt at once by those who watch', async () => {
+test('a change of the visibility setting takes effect for subscribers at once', async () => {
   const { watcher } = await watch('wolf', 'moody');
   const moody = await connect(server, 'moody');
   await watcher.nextChange('moody', 'online');
@@ -282,7 +282,7 @@ test('a setting that changes is felt at once by those who watch', async () => {
   assert.deepEqual(watcher.messages, []);
 });
 
-test('presence and last seen are two settings', async () => {
+test('presence and last seen have separate visibility settings', async () => {
   await setVisibility(server, 'vague', 'everyone', 'nobody');
   const watcher = await connect(server, 'curious');
   await watcher.subscribe('vague');
@@ -290,13 +290,13 @@ test('presence and last seen are two settings', async () => {
   await watcher.nextChange('vague', 'online');
   await vague.close();
   assert.equal((await watcher.nextChange('vague', 'offline')).last_seen, null);
-  const [asked] = await watcher.query('vague');
-  assert.deepEqual([asked.status, asked.last_seen], ['offline', null]);
+  const [queried] = await watcher.query('vague');
+  assert.deepEqual([queried.status, queried.last_seen], ['offline', null]);
   await setVisibility(server, 'vague', 'everyone', 'everyone');
-  await eventually(async () => (await watcher.query('vague'))[0].last_seen, 'a last seen');
+  await eventually(async () => (await watcher.query('vague'))[0].last_seen, 'last seen is shown');
 });
 
-test('settings take only what they know, and only what is given', async () => {
+test('PATCH /v1/me changes only the given settings and refuses invalid values', async () => {
   const patch = (body) => rest(server, 'PATCH', '/v1/me', { user: 'setter', body });
   assert.equal((await patch({ presence_visibility: 'everyone' })).status, 200);
   const { body } = await patch({ last_seen_visibility: 'nobody' });
@@ -312,13 +312,13 @@ test('settings take only what they know, and only what is given', async () => {
   assert.equal(after.last_seen_visibility, 'nobody');
 });
 
-test('REST finds users with odd ids, one and many', async () => {
-  await everybodySees(...ODD_USERS);
+test('REST returns users with unusual ids, singly and in a list', async () => {
+  await showToEveryone(...ODD_USERS);
   for (const user of ODD_USERS) await connect(server, user);
   for (const user of ODD_USERS) {
     const path = `/v1/presence/${encodeURIComponent(user).replaceAll('.', '%2E')}`;
     const { status, body } = await rest(server, 'GET', path, { user: 'rester' });
-    if (user === '..') continue; // fetch itself takes %2E%2E for a step up
+    if (user === '..') continue; // fetch resolves %2E%2E as a parent folder
     assert.equal(status, 200, user);
     assert.deepEqual([body.user_id, body.status], [user, 'online']);
   }
@@ -330,8 +330,8 @@ test('REST finds users with odd ids, one and many', async () => {
   );
 });
 
-test('a list of users may be escaped as a whole', async () => {
-  await everybodySees('escaped-a', 'escaped-b');
+test('a list of users may have escaped commas', async () => {
+  await showToEveryone('escaped-a', 'escaped-b');
   const query = new URLSearchParams({ users: 'escaped-a,escaped-b' });
   assert.match(query.toString(), /%2C/);
   const { body } = await rest(server, 'GET', `/v1/presence?${query}`, { user: 'rester' });
@@ -341,7 +341,7 @@ test('a list of users may be escaped as a whole', async () => {
   );
 });
 
-test('REST refuses ids that cannot be', async () => {
+test('REST refuses invalid ids', async () => {
   for (const path of [
     `/v1/presence/${'x'.repeat(129)}`,
     '/v1/presence/a%00b',
@@ -355,7 +355,7 @@ test('REST refuses ids that cannot be', async () => {
   }
 });
 
-test('a reconnect within the grace is not seen, one that does not come is', async () => {
+test('a reconnect within the grace period is not visible; without one the user goes offline', async () => {
   const graceful = await startServer({ settings: { 'presence.offline_grace_seconds': 1.5 } });
   try {
     await setVisibility(graceful, 'tunnel', 'everyone');
@@ -366,41 +366,41 @@ test('a reconnect within the grace is not seen, one that does not come is', asyn
     before.terminate();
     await sleep(100);
     assert.equal((await watcher.query('tunnel'))[0].status, 'online');
-    const behind = await connect(graceful, 'tunnel');
+    const reconnected = await connect(graceful, 'tunnel');
     await sleep(2500);
     await watcher.settle();
     assert.deepEqual(watcher.messages, []);
     const leftMs = Date.now();
-    await behind.close();
+    await reconnected.close();
     const { last_seen: lastSeen } = await watcher.nextChange('tunnel', 'offline');
-    assert.ok(Date.now() - leftMs > 1000, 'held back');
-    assert.ok(Math.abs(Date.parse(lastSeen) - leftMs) < 1000, 'last seen when it left');
+    assert.ok(Date.now() - leftMs > 1000, 'offline is delayed');
+    assert.ok(Math.abs(Date.parse(lastSeen) - leftMs) < 1000, 'last seen is when it left');
   } finally {
     await graceful.stop();
   }
 });
 
-test('versions grow and last seen stays over restarts, a crash among them', async () => {
+test('versions grow and last seen is kept over restarts and a crash', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'rollcall-presence-'));
-  let place = await startServer({ dataDir });
+  let current = await startServer({ dataDir });
   const versions = [];
   let lastSeen;
   try {
-    await setVisibility(place, 'phoenix', 'everyone');
+    await setVisibility(current, 'phoenix', 'everyone');
     for (const signal of ['SIGTERM', 'SIGKILL', 'SIGTERM']) {
-      const watcher = await connect(place, 'watcher');
+      const watcher = await connect(current, 'watcher');
       const [before] = await watcher.subscribe('phoenix');
       versions.push(before.version);
-      const phoenix = await connect(place, 'phoenix');
+      const phoenix = await connect(current, 'phoenix');
       versions.push((await watcher.nextChange('phoenix', 'online')).version);
       await phoenix.close();
       const offline = await watcher.nextChange('phoenix', 'offline');
       versions.push(offline.version);
       lastSeen = offline.last_seen;
-      if (signal === 'SIGKILL') await sleep(4000); // written in batches, not at each departure
-      await place.stop(signal);
-      place = await startServer({ dataDir });
-      const { body } = await rest(place, 'GET', '/v1/presence/phoenix', { user: 'reader' });
+      if (signal === 'SIGKILL') await sleep(4000); // last-seen times are written in batches
+      await current.stop(signal);
+      current = await startServer({ dataDir });
+      const { body } = await rest(current, 'GET', '/v1/presence/phoenix', { user: 'reader' });
       assert.deepEqual([body.status, body.last_seen], ['offline', lastSeen], signal);
       versions.push(body.version);
     }
@@ -409,7 +409,7 @@ test('versions grow and last seen stays over restarts, a crash among them', asyn
       [...versions].sort((left, right) => left - right),
     );
   } finally {
-    await place.stop();
+    await current.stop();
     await rm(dataDir, { recursive: true, force: true });
   }
 });

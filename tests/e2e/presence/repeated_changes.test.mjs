@@ -1,7 +1,7 @@
 /**
- * Who changes something and gets no answer does it again. The ledger has it by then, and nobody was told:
- * so the repetition must do all that the change should have done. The lost first time is played by writing
- * to the ledger's file.
+ * A client that gets no answer to a change repeats it. The ledger may already have the change while nobody
+ * was notified, so the repetition must have all the effects of the change. The tests simulate the lost first
+ * attempt by writing to the ledger's file.
  */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
@@ -10,17 +10,17 @@ import { closeAll, connect, setVisibility } from '../support/client.mjs';
 import { ledgerPath, sql } from '../support/ledger.mjs';
 import {
   acceptContact,
-  requestContact,
   befriend,
   block,
   expectRest,
-  uniqueUsers,
   removeContact,
+  requestContact,
   unblock,
+  uniqueUsers,
 } from '../support/contacts.mjs';
 import { startServer } from '../support/server.mjs';
 
-/** As the ledger stores it. */
+/** The ledger's code for `nobody`. */
 const NOBODY = 2;
 
 let server;
@@ -32,13 +32,13 @@ afterEach(closeAll);
 
 const write = (statement) => sql(ledgerPath(server), statement);
 
-const join = (a, b, id) =>
+const storeContact = (a, b, id) =>
   write(`INSERT INTO contacts VALUES ('${a}', '${b}', '${id}', 1), ('${b}', '${a}', '${id}', 1)`);
 
-const unjoin = (a, b) =>
+const deleteContact = (a, b) =>
   write(`DELETE FROM contacts WHERE user_id IN ('${a}', '${b}') AND contact_id IN ('${a}', '${b}')`);
 
-/** The second watches the first, who is online. */
+/** Connects both users and subscribes the viewer to the target; returns the status the viewer sees. */
 async function watch(target, viewer) {
   const targets = await connect(server, target);
   const viewers = await connect(server, viewer);
@@ -51,7 +51,7 @@ async function expectStatus(client, user, status) {
   assert.deepEqual([change.user_id, change.status], [user, status]);
 }
 
-test('a block', async () => {
+test('a repeated block hides the user', async () => {
   const [alice, bob] = uniqueUsers('alice', 'bob');
   await setVisibility(server, alice, 'everyone');
   const { viewers, status } = await watch(alice, bob);
@@ -61,7 +61,7 @@ test('a block', async () => {
   await expectStatus(viewers, alice, 'unknown');
 });
 
-test('the end of a block', async () => {
+test('a repeated unblock shows the user again', async () => {
   const [alice, bob] = uniqueUsers('alice', 'bob');
   await setVisibility(server, alice, 'everyone');
   await block(server, alice, bob);
@@ -72,37 +72,37 @@ test('the end of a block', async () => {
   await expectStatus(viewers, alice, 'online');
 });
 
-test('the end of a contact', async () => {
+test('a repeated removal of a contact hides the user', async () => {
   const [alice, bob] = uniqueUsers('alice', 'bob');
   await befriend(server, alice, bob);
   const { viewers, status } = await watch(alice, bob);
   assert.equal(status, 'online');
-  await unjoin(alice, bob);
+  await deleteContact(alice, bob);
   await removeContact(server, alice, bob);
   await expectStatus(viewers, alice, 'unknown');
 });
 
-test('an acceptance', async () => {
+test('a repeated acceptance of a contact request shows the user', async () => {
   const [alice, bob] = uniqueUsers('alice', 'bob');
   const { viewers, status } = await watch(alice, bob);
   assert.equal(status, 'unknown');
   const { id } = await requestContact(server, bob, alice);
   await write(`DELETE FROM contact_requests WHERE request_id = '${id}'`);
-  await join(alice, bob, id);
+  await storeContact(alice, bob, id);
   await acceptContact(server, alice, id);
   await expectStatus(viewers, alice, 'online');
 });
 
-test('a request that crossed another', async () => {
+test('a repeated contact request that crossed another shows the user', async () => {
   const [alice, bob] = uniqueUsers('alice', 'bob');
   const { viewers, status } = await watch(alice, bob);
   assert.equal(status, 'unknown');
-  await join(alice, bob, 'r');
+  await storeContact(alice, bob, 'r');
   await expectRest(server, 200, 'POST', '/v1/contact-requests', alice, { to: bob });
   await expectStatus(viewers, alice, 'online');
 });
 
-test('a setting', async () => {
+test('a repeated change of the visibility setting hides the user', async () => {
   const [alice, bob] = uniqueUsers('alice', 'bob');
   await setVisibility(server, alice, 'everyone');
   const { viewers, status } = await watch(alice, bob);
@@ -112,13 +112,13 @@ test('a setting', async () => {
   await expectStatus(viewers, alice, 'unknown');
 });
 
-test('a new chat', async () => {
+test('a repeated creation of a chat sends presence to its members', async () => {
   const [alice, bob, carol, chatId] = uniqueUsers('alice', 'bob', 'carol', 'chat');
   await befriend(server, alice, carol);
   await setVisibility(server, alice, 'everyone');
   const carols = await connect(server, carol);
   const { targets, viewers } = await watch(alice, bob);
-  await expectStatus(carols, alice, 'online'); // so her circle is known
+  await expectStatus(carols, alice, 'online'); // so that her social graph is cached
   await viewers.ask({ type: 'unsubscribe_presence', user_ids: [alice] });
   await write(
     `INSERT INTO chats VALUES ('${chatId}', '${alice}', 1, 2, 1);
@@ -131,7 +131,7 @@ test('a new chat', async () => {
   await expectStatus(viewers, alice, 'away');
 });
 
-test('leaving a chat', async () => {
+test('a repeated leave closes the open chat', async () => {
   const [alice, bob] = uniqueUsers('alice', 'bob');
   const chatId = await newChat(server, alice, bob);
   const bobs = await connect(server, bob);
@@ -141,7 +141,7 @@ test('leaving a chat', async () => {
   assert.equal((await bobs.next('chat_closed')).chat_id, chatId);
 });
 
-test('the removal of a member', async () => {
+test('a repeated removal of a member closes the open chat', async () => {
   const [alice, bob] = uniqueUsers('alice', 'bob');
   const chatId = await newChat(server, alice, bob);
   const bobs = await connect(server, bob);
