@@ -1,4 +1,4 @@
-/** The circuit breaker with its default numbers, in real time: five seconds open it, then answers are quick. */
+/** The circuit breaker with its default settings: requests that time out open it, then refusals are cheap. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { rm, writeFile } from 'node:fs/promises';
@@ -12,19 +12,19 @@ import { ROLLCALL_BIN, startServer } from '../support/server.mjs';
 
 const run = promisify(execFile);
 
-/** 5 failures in 30 s, each a time-out of 5 s, open it for 30 s. */
+/** Five failures within 30 s, each a timeout of 5 s, open the breaker for 30 s. */
 const FAILURES = 5;
 const LIMIT_MS = 5000;
 const OPEN_SECONDS = 30;
-/** What a machine that does much else may add to any time. */
+/** Delay that a busy machine may add to any time. */
 const SLACK_MS = 5000;
 
-/** A refusal does no more than a heartbeat: JSON in, a look at the breaker, JSON out. */
+/** A refusal does little more than a heartbeat: parse JSON, read the breaker's state, write JSON. */
 const REFUSAL_PER_HEARTBEAT_MAX = 3;
 
 const programs = dirname(ROLLCALL_BIN);
 
-/** A server whose disk does not answer while `stuck` exists. */
+/** Starts a server whose disk writes block while the file `stuck` exists. */
 async function startOnSlowDisk(stuck) {
   const server = await startServer({
     env: {
@@ -46,7 +46,7 @@ function send(client, id) {
   return client.next((message) => message.client_message_id === id, LIMIT_MS + SLACK_MS);
 }
 
-test('a ledger that takes five seconds opens the breaker; then a refusal costs what a heartbeat costs', async (context) => {
+test('timeouts of the ledger open the breaker; then a refusal costs little more than a heartbeat', async (context) => {
   const stuck = join(tmpdir(), `rollcall-stuck-${process.pid}`);
   const server = await startOnSlowDisk(stuck);
   await makeChat(server, 'c', 'alice', 'bob');
@@ -62,7 +62,7 @@ test('a ledger that takes five seconds opens the breaker; then a refusal costs w
     assert.ok(afterMs >= LIMIT_MS - 100 && afterMs < LIMIT_MS + SLACK_MS, `after ${afterMs} ms`);
   }
   assert.match(server.log(), /event=circuit_breaker from=closed to=open/);
-  assert.ok((await metric(server, 'gateway_circuit_breaker_open')) > 0, 'the metric says it at once');
+  assert.ok((await metric(server, 'gateway_circuit_breaker_open')) > 0, 'the metric changes at once');
   const { retry_after_seconds: retryAfterSeconds } = await send(alice, 'm-9');
   assert.ok(retryAfterSeconds > OPEN_SECONDS / 2 && retryAfterSeconds <= OPEN_SECONDS);
 
@@ -79,5 +79,5 @@ test('a ledger that takes five seconds opens the breaker; then a refusal costs w
   await eventually(async () => {
     const { body: page } = await rest(server, 'GET', '/v1/chats/c/messages', { user: 'alice' });
     return page.messages.length > 0 && page.messages.every(({ sequence }, n) => sequence === n + 1);
-  }, 'what was being written is there: a time-out says that it may be');
+  }, 'the message in progress is stored: a timeout does not mean that a write failed');
 });

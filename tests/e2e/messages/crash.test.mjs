@@ -1,7 +1,6 @@
 /**
- * kill -9 in a storm of sends, again and again on the same file: every message that was acknowledged is
- * there once, with its sequence, and sequences have no gap. $SOAK_ROUNDS sets how often (10; `make soak`
- * runs 200).
+ * kill -9 during a storm of sends, repeatedly on the same file: every acknowledged message is stored once, with
+ * its sequence, and sequences have no gaps. $SOAK_ROUNDS is the number of rounds (10; `make soak` runs 200).
  */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -16,15 +15,15 @@ import { startServer } from '../support/server.mjs';
 const ROUNDS = Number(process.env.SOAK_ROUNDS ?? 10);
 const ROUND_MS = 30000;
 
-/** Every round has chats of its own, or checking the last would take ever longer. */
+/** Every round has chats of its own, so that checks do not take longer with each round. */
 const chatsOf = (round) => ['x', 'y', 'z'].map((name) => `${name}-${round}`);
 const SENDERS = 8;
 const IN_FLIGHT = 20;
 
 const SETTINGS = { ...AMPLE_RATES, 'gateway.workers': 2 };
 
-/** Keeps messages in flight until the connection ends; notes what was acknowledged. */
-function storm(client, name, chats, acked, pending) {
+/** Keeps messages in flight until the connection ends; records them in `acked` and `pending`. */
+function startStorm(client, name, chats, acked, pending) {
   let sent = 0;
   const sendOne = () => {
     const id = `${name}-${(sent += 1)}`;
@@ -43,17 +42,17 @@ function storm(client, name, chats, acked, pending) {
   for (let i = 0; i < IN_FLIGHT; i += 1) sendOne();
 }
 
-/** What the file says of a chat, and whether that agrees with what was acknowledged. */
-async function check(path, chatId, acked) {
+/** Checks that the stored messages of a chat agree with the acknowledgements; returns how many were compared. */
+async function checkStored(path, chatId, acked) {
   const rows = await sql(
     path,
     `SELECT sequence || ' ' || client_message_id || ' ' || message_id FROM messages
      WHERE chat_id = '${chatId}' ORDER BY sequence`,
   );
   const stored = rows === '' ? [] : rows.split('\n').map((row) => row.split(' '));
-  stored.forEach(([sequence], i) => assert.equal(Number(sequence), i + 1, 'dense from 1'));
+  stored.forEach(([sequence], i) => assert.equal(Number(sequence), i + 1, 'sequences are dense from 1'));
   const byId = new Map(stored.map(([sequence, id, messageId]) => [id, [Number(sequence), messageId]]));
-  assert.equal(byId.size, stored.length, 'each client_message_id once');
+  assert.equal(byId.size, stored.length, 'each client_message_id is stored once');
   let checked = 0;
   for (const ack of acked.values()) {
     if (ack.chat_id !== chatId) continue;
@@ -61,12 +60,12 @@ async function check(path, chatId, acked) {
     checked += 1;
   }
   const counter = await sql(path, `SELECT sequence FROM chat_counters WHERE chat_id = '${chatId}'`);
-  assert.equal(Number(counter), stored.length, 'the counter is that of the last message');
+  assert.equal(Number(counter), stored.length, 'the counter is the sequence of the last message');
   return checked;
 }
 
-/** Repeats what was sent and not acknowledged: each is either new or the first result. */
-async function repeat(server, pending, acked) {
+/** Sends again what was not acknowledged; each is stored now, or was stored before. */
+async function repeatPending(server, pending, acked) {
   const client = await connect(server, 'alice');
   for (const [id, chatId] of [...pending].slice(0, 50)) {
     const ack = await client.ask({
@@ -81,7 +80,7 @@ async function repeat(server, pending, acked) {
   pending.clear();
 }
 
-test(`${ROUNDS} kills in a storm`, { timeout: ROUNDS * ROUND_MS }, async (context) => {
+test(`no acknowledged message is lost over ${ROUNDS} kills in a storm of sends`, { timeout: ROUNDS * ROUND_MS }, async (context) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'rollcall-crash-'));
   context.after(() => rm(dataDir, { recursive: true, force: true }));
   const acked = new Map();
@@ -91,24 +90,24 @@ test(`${ROUNDS} kills in a storm`, { timeout: ROUNDS * ROUND_MS }, async (contex
     try {
       for (const chatId of chatsOf(round))
         await makeChat(server, chatId, 'alice', 'bob');
-      await repeat(server, pending, acked);
+      await repeatPending(server, pending, acked);
       for (let i = 0; i < SENDERS; i += 1) {
         const client = await connect(server, 'alice', { device: `d${i}` });
-        storm(client, `r${round}-s${i}`, chatsOf(round), acked, pending);
+        startStorm(client, `r${round}-s${i}`, chatsOf(round), acked, pending);
       }
       await sleep(50 + Math.random() * 400);
     } finally {
       await server.stop('SIGKILL');
       closeAll();
     }
-    for (const chatId of chatsOf(round)) await check(ledgerPath(server), chatId, acked);
+    for (const chatId of chatsOf(round)) await checkStored(ledgerPath(server), chatId, acked);
   }
   let checked = 0;
   for (let round = 0; round < ROUNDS; round += 1)
     for (const chatId of chatsOf(round))
-      checked += await check(join(dataDir, 'ledger.db'), chatId, acked);
+      checked += await checkStored(join(dataDir, 'ledger.db'), chatId, acked);
   assert.equal(checked, acked.size);
-  assert.ok(acked.size > ROUNDS * 20, `${acked.size} acknowledged`);
+  assert.ok(acked.size > ROUNDS * 20, `only ${acked.size} messages were acknowledged`);
   context.diagnostic(`${acked.size} acknowledged messages over ${ROUNDS} kills`);
 });
 
@@ -123,8 +122,8 @@ test('the last-seen time survives a kill soon after it was set', async (context)
   const left = await eventually(async () => {
     const found = await presence(first);
     return found.status === 'offline' && found;
-  }, 'offline');
-  await sleep(400); // the write-behind's moment, and a slow disk
+  }, 'the user is offline');
+  await sleep(400); // the delay of the write-behind, and time for a slow disk
   await first.stop('SIGKILL');
   const second = await startServer({ dataDir });
   context.after(() => second.stop());
@@ -133,7 +132,7 @@ test('the last-seen time survives a kill soon after it was set', async (context)
   assert.ok(found.version >= left.version);
 });
 
-test('clients killed at every step of a send leave nothing half done', async () => {
+test('clients that disconnect at any step of a send leave no gap and no duplicate', async () => {
   const server = await startServer({ settings: SETTINGS });
   try {
     await makeChat(server, 'x', 'alice', 'bob');

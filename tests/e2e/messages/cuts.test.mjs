@@ -1,6 +1,6 @@
 /**
- * Clients that follow the contract and are cut off at random: after all of it, each has every message
- * once and in order, and every message that was sent is there once. $CUTS sets how many (300).
+ * Clients that follow the protocol while their connections are cut at random: in the end each has every message
+ * once and in order, and every sent message is stored once. $CUTS is the number of cuts (300).
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -14,8 +14,8 @@ import { startServer } from '../support/server.mjs';
 const CUTS = Number(process.env.CUTS ?? 300);
 const LONG_MS = 120000 + CUTS * 100;
 
-/** Back-off runs a hundred times as fast, or the test would mostly wait. */
-const hurried = {
+/** Runs the client's back-off a hundred times as fast. */
+const fastTimers = {
   setTimeout: (run, ms) => setTimeout(run, ms > 1000 ? ms / 100 : ms),
   clearTimeout,
   now: Date.now,
@@ -23,24 +23,24 @@ const hurried = {
 
 const SETTINGS = { ...AMPLE_RATES, 'gateway.workers': 2 };
 
-/** Somebody in the chat, and every message as it was given out. */
+/** Connects a user and opens the chat; `received` collects every message that the client emits. */
 async function join(server, proxy, user) {
   const client = new Rollcall({
     url: proxy.url,
     token: await devToken(server, user),
     deviceId: `${user}-device`,
     WebSocket,
-    timers: hurried,
+    timers: fastTimers,
   });
-  const got = [];
-  client.on('message', (message) => got.push(message));
+  const received = [];
+  client.on('message', (message) => received.push(message));
   client.on('error', () => {});
   await client.connect();
   await client.openChat('c', { afterSequence: 0 });
-  return { user, client, got };
+  return { user, client, received };
 }
 
-/** Cuts connections at random until it has been enough; `goesOn()` says whether it has. */
+/** Cuts connections at random until the number of cuts is reached; `goesOn()` is true until then. */
 function startCutting(proxy) {
   let cutting = true;
   const ended = (async () => {
@@ -53,8 +53,8 @@ function startCutting(proxy) {
   return { goesOn: () => cutting, ended };
 }
 
-/** Sends as long as cutting goes on; notes in `acks` what has which sequence. */
-async function talk({ user, client }, cutting, acks) {
+/** Sends while connections are cut; records in `acks` the body of each acknowledged sequence. */
+async function sendWhileCut({ user, client }, cutting, acks) {
   for (let n = 0; cutting.goesOn(); n += 1) {
     const body = `${user} ${n}`;
     const ack = await client.sendMessage('c', body).catch((error) => error);
@@ -67,19 +67,19 @@ async function talk({ user, client }, cutting, acks) {
   }
 }
 
-async function hasEachOnceAndInOrder({ user, got }, latest, acks) {
-  await eventually(() => got.length >= latest, `${user} has all ${latest}`, 30000);
+async function expectEachOnceInOrder({ user, received }, latest, acks) {
+  await eventually(() => received.length >= latest, `${user} has all ${latest} messages`, 30000);
   await sleep(50);
   assert.deepEqual(
-    got.map(({ sequence }) => sequence),
+    received.map(({ sequence }) => sequence),
     Array.from({ length: latest }, (_, i) => i + 1),
-    `${user} has each once, in order`,
+    `${user} has each message once, in order`,
   );
-  for (const [sequence, body] of acks) assert.equal(got[sequence - 1].body, body);
-  assert.equal(new Set(got.map(({ body }) => body)).size, latest, 'no message is stored twice');
+  for (const [sequence, body] of acks) assert.equal(received[sequence - 1].body, body);
+  assert.equal(new Set(received.map(({ body }) => body)).size, latest, 'no message is stored twice');
 }
 
-test(`${CUTS} cuts: every message once, in order, at everybody`, { timeout: LONG_MS }, async () => {
+test(`every member has every message once and in order after ${CUTS} cuts`, { timeout: LONG_MS }, async () => {
   const server = await startServer({ settings: SETTINGS });
   const proxy = await startProxy(server.port);
   after(async () => {
@@ -88,18 +88,18 @@ test(`${CUTS} cuts: every message once, in order, at everybody`, { timeout: LONG
   });
   const users = ['alice', 'bob', 'carol'];
   await makeChat(server, 'c', ...users);
-  const people = await Promise.all(users.map((user) => join(server, proxy, user)));
+  const members = await Promise.all(users.map((user) => join(server, proxy, user)));
 
   const acks = new Map();
   const cutting = startCutting(proxy);
-  await Promise.all(people.map((person) => talk(person, cutting, acks)));
+  await Promise.all(members.map((member) => sendWhileCut(member, cutting, acks)));
   await cutting.ended;
 
   const latest = (await rest(server, 'GET', '/v1/chats/c', { user: 'alice' })).body.latest_sequence;
   assert.ok(proxy.cuts >= CUTS, `${proxy.cuts} cuts`);
   assert.ok(acks.size > 50, `${acks.size} messages`);
-  for (const person of people) {
-    await hasEachOnceAndInOrder(person, latest, acks);
-    person.client.close();
+  for (const member of members) {
+    await expectEachOnceInOrder(member, latest, acks);
+    member.client.close();
   }
 });

@@ -1,4 +1,4 @@
-/** What happens to senders when the ledger fails: a clear error, no false ack, no crash, recovery. */
+/** Failures of the ledger: senders get a clear error and no false acknowledgement, and the server recovers. */
 import assert from 'node:assert/strict';
 import { chmod, copyFile, mkdtemp, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,8 +9,8 @@ import { closeAll, connect, eventually, metric, rest } from '../support/client.m
 import { ledgerPath, limitFileSize, lockDatabase, sql } from '../support/ledger.mjs';
 import { rollcall, startServer } from '../support/server.mjs';
 
-/** Quick to give up, quick to try again. */
-const HASTY = {
+/** Short timeouts, and a breaker that closes soon. */
+const SHORT_TIMEOUTS = {
   ...AMPLE_RATES,
   'gateway.timeouts.durability_rpc_seconds': 0.5,
   'gateway.circuit_breaker.open_duration_seconds': 0.3,
@@ -24,13 +24,13 @@ afterEach(async () => {
 });
 
 async function start(options = {}) {
-  const server = await startServer({ ...options, settings: { ...HASTY, ...options.settings } });
+  const server = await startServer({ ...options, settings: { ...SHORT_TIMEOUTS, ...options.settings } });
   servers.push(server);
   return server;
 }
 
-/** A data directory that outlives its servers. */
-async function directory(context) {
+/** Makes a data directory that outlives its servers. */
+async function makeDirectory(context) {
   const path = await mkdtemp(join(tmpdir(), 'rollcall-ledger-'));
   context.after(() => rm(path, { recursive: true, force: true }));
   return path;
@@ -40,7 +40,7 @@ let idNumber = 0;
 const send = (client, body = 'text', chatId = 'c', id = `f-${(idNumber += 1)}`) =>
   client.ask({ type: 'send_message', chat_id: chatId, client_message_id: id, body });
 
-/** All messages of a chat, page by page. */
+/** Reads all messages of a chat, page by page. */
 async function history(server, chatId = 'c') {
   const messages = [];
   for (let page = { has_more: true }; page.has_more; messages.push(...page.messages)) {
@@ -50,12 +50,12 @@ async function history(server, chatId = 'c') {
   return { messages };
 }
 
-/** Sends until one is taken again; that and nothing else may have been stored meanwhile. */
-async function recovers(server, client, before) {
+/** Sends until a message is acknowledged; then that message is stored and sequences have no gap. */
+async function expectRecovery(server, client, before) {
   const ack = await eventually(async () => {
     const answer = await send(client, 'back again');
     return answer.type === 'message_ack' && answer;
-  }, 'recovery');
+  }, 'a message is acknowledged again');
   const { messages } = await history(server);
   assert.deepEqual(
     messages.map(({ sequence }) => sequence),
@@ -65,8 +65,8 @@ async function recovers(server, client, before) {
   assert.ok(messages.length > before);
 }
 
-test('a chat whose counter lags is halted: reads go on, repair restores it', async (context) => {
-  const dataDir = await directory(context);
+test('a chat whose counter lags is halted but readable, and `rollcall repair` restores it', async (context) => {
+  const dataDir = await makeDirectory(context);
   let server = await start({ dataDir });
   await makeChat(server, 'c', 'alice', 'bob');
   await makeChat(server, 'healthy', 'alice', 'bob');
@@ -87,9 +87,9 @@ test('a chat whose counter lags is halted: reads go on, repair restores it', asy
   assert.equal((await send(first, 'elsewhere', 'healthy')).sequence, 1, 'other chats go on');
   assert.ok((await metric(server, 'durability_counter_corruption')) >= 2);
   const breaker = await metric(server, 'gateway_circuit_breaker_open');
-  assert.equal(breaker, 0, 'a halted chat is no failure of the store');
-  const named = () => /event=chat_halted chat="c"/.test(server.log());
-  await eventually(named, 'the log names the chat');
+  assert.equal(breaker, 0, 'a halted chat is no failure of the ledger');
+  const isChatLogged = () => /event=chat_halted chat="c"/.test(server.log());
+  await eventually(isChatLogged, 'the log names the chat');
 
   const url = `sqlite:${ledgerPath(server)}`;
   const inUse = await rollcall('repair', '--ledger', url, 'c');
@@ -111,7 +111,7 @@ test('a chat whose counter lags is halted: reads go on, repair restores it', asy
 });
 
 test('a missing counter halts the chat, and no sequence is given twice', async (context) => {
-  const dataDir = await directory(context);
+  const dataDir = await makeDirectory(context);
   const server = await start({ dataDir });
   await makeChat(server, 'c', 'alice', 'bob');
   const alice = await connect(server, 'alice');
@@ -132,21 +132,21 @@ test('a missing counter halts the chat, and no sequence is given twice', async (
 });
 
 test('messages left in the outbox by a crash are delivered after the start', async (context) => {
-  const dataDir = await directory(context);
+  const dataDir = await makeDirectory(context);
   let server = await start({ dataDir });
   await makeChat(server, 'c', 'alice', 'bob');
   await send(await connect(server, 'alice'), 'left behind');
   const path = ledgerPath(server);
-  await eventually(async () => (await sql(path, 'SELECT count(*) FROM outbox')) === '0', 'empty');
+  await eventually(async () => (await sql(path, 'SELECT count(*) FROM outbox')) === '0', 'the outbox is empty');
   await server.stop('SIGKILL');
   await sql(path, "INSERT INTO outbox (chat_id, sequence) VALUES ('c', 1)");
   server = await start({ dataDir });
-  await eventually(async () => (await sql(path, 'SELECT count(*) FROM outbox')) === '0', 'empty');
+  await eventually(async () => (await sql(path, 'SELECT count(*) FROM outbox')) === '0', 'the outbox is empty');
   assert.match(server.log(), /event=outbox_replayed messages=1/);
 });
 
 test('a poison event becomes a dead letter, which can be listed and replayed', async (context) => {
-  const dataDir = await directory(context);
+  const dataDir = await makeDirectory(context);
   let server = await start({ dataDir });
   await makeChat(server, 'a:b', 'alice', 'bob');
   await send(await connect(server, 'alice'), 'lost chat', 'a:b');
@@ -162,7 +162,7 @@ test('a poison event becomes a dead letter, which can be listed and replayed', a
   );
   assert.match(members, /alice/);
   server = await start({ dataDir });
-  await eventually(async () => (await metric(server, 'fanout_dlq_depth')) === 1, 'a dead letter');
+  await eventually(async () => (await metric(server, 'fanout_dlq_depth')) === 1, 'one dead letter is counted');
   assert.match(server.log(), /event=poison_event/);
   await server.stop();
 
@@ -181,13 +181,13 @@ test('a poison event becomes a dead letter, which can be listed and replayed', a
     "CREATE TRIGGER stuck BEFORE DELETE ON dead_letters BEGIN SELECT RAISE(FAIL, 'stuck'); END",
   );
   const stuck = await rollcall('dead-letters', '--ledger', url, 'replay', 'all');
-  assert.equal(stuck.code, 1, 'not all that there are could be put back');
+  assert.equal(stuck.code, 1, 'some dead letters could not be replayed');
   await sql(path, 'DROP TRIGGER stuck');
   const replayed = await rollcall('dead-letters', '--ledger', url, 'replay', 'a:b:1');
   assert.equal(replayed.code, 0, replayed.stderr);
   assert.equal((await rollcall('dead-letters', '--ledger', url, 'list')).stdout, '');
   server = await start({ dataDir });
-  await eventually(async () => (await sql(path, 'SELECT count(*) FROM outbox')) === '0', 'empty');
+  await eventually(async () => (await sql(path, 'SELECT count(*) FROM outbox')) === '0', 'the outbox is empty');
   assert.equal(await sql(path, 'SELECT count(*) FROM dead_letters'), '0');
 });
 
@@ -207,10 +207,10 @@ test('a slow ledger opens the breaker; while it is open, answers come at once', 
     assert.ok(error.retry_after_seconds > 0);
     assert.match(error.client_message_id, /^f-/);
   }
-  assert.ok(tookMs >= 400 && tookMs < 3000, `the time limit was kept: ${tookMs} ms`);
+  assert.ok(tookMs >= 400 && tookMs < 3000, `the time limit is 500 ms, the answers took ${tookMs} ms`);
   await eventually(
     async () => (await metric(server, 'gateway_circuit_breaker_open')) === 1,
-    'the metric',
+    'the metric shows an open breaker',
   );
   assert.match(server.log(), /event=circuit_breaker from=closed to=open/);
   const waits = [];
@@ -222,18 +222,18 @@ test('a slow ledger opens the breaker; while it is open, answers come at once', 
     assert.ok(refused.retry_after_seconds >= 1 && refused.retry_after_seconds <= 3);
   }
   const median = waits.sort((a, b) => a - b)[25];
-  assert.ok(median < 20, `a refusal takes ${median} ms, with all of Node.js in it`);
+  assert.ok(median < 20, `a refusal takes ${median} ms, including Node.js`);
   assert.equal((await history(server)).messages.length, 1, 'reads go on');
   await lock.release();
-  await recovers(server, alice, 1);
+  await expectRecovery(server, alice, 1);
   await eventually(
     async () => (await metric(server, 'gateway_circuit_breaker_open')) === 0,
-    'the metric',
+    'the metric shows a closed breaker',
   );
   assert.match(server.log(), /from=half_open to=closed/);
 });
 
-test('a locked database: errors, nothing stored, recovery afterwards', async () => {
+test('a locked database gives errors, and sending recovers after the lock', async () => {
   const server = await start();
   await makeChat(server, 'c', 'alice', 'bob');
   const alice = await connect(server, 'alice');
@@ -243,11 +243,11 @@ test('a locked database: errors, nothing stored, recovery afterwards', async () 
     const answers = await Promise.all(Array.from({ length: 10 }, () => send(alice, 'locked out')));
     for (const answer of answers) assert.equal(answer.code, 'SERVICE_UNAVAILABLE');
     await lock.release();
-    await recovers(server, alice, 1);
+    await expectRecovery(server, alice, 1);
   }
 });
 
-test('a disk that is full: errors, no false ack, no crash, recovery', async () => {
+test('a full disk gives errors and no false acknowledgement, and sending recovers', async () => {
   const server = await start();
   await makeChat(server, 'c', 'alice', 'bob');
   const alice = await connect(server, 'alice');
@@ -267,16 +267,16 @@ test('a disk that is full: errors, no false ack, no crash, recovery', async () =
   assert.equal(refused, 5, 'the disk was full');
   await eventually(
     async () => (await metric(server, 'durability_ledger_available')) === 0,
-    'the metric',
+    'the metric shows that the ledger is unavailable',
   );
   await limitFileSize(server, 'unlimited');
-  await recovers(server, alice, acked.size);
+  await expectRecovery(server, alice, acked.size);
   const stored = new Set((await history(server)).messages.map(({ message_id: id }) => id));
-  for (const id of acked) assert.ok(stored.has(id), `${id} was acknowledged`);
+  for (const id of acked) assert.ok(stored.has(id), `acknowledged message ${id} is stored`);
 });
 
-test('a damaged file: errors, no crash, recovery once it is restored', async (context) => {
-  const dataDir = await directory(context);
+test('a damaged database gives errors, and sending recovers once the file is restored', async (context) => {
+  const dataDir = await makeDirectory(context);
   let server = await start({ dataDir });
   await makeChat(server, 'c', 'alice', 'bob');
   const path = ledgerPath(server);
@@ -296,11 +296,11 @@ test('a damaged file: errors, no crash, recovery once it is restored', async (co
   assert.equal(read.status, 503);
   assert.equal((await rest(server, 'GET', '/healthz')).status, 200);
   await writeFile(path, await readFile(`${path}.good`));
-  await recovers(server, alice, 50);
+  await expectRecovery(server, alice, 50);
 });
 
-test('a file that may only be read is refused at the start, with the reason', async (context) => {
-  const dataDir = await directory(context);
+test('a file that is no database, or is read-only, prevents the start with a reason', async (context) => {
+  const dataDir = await makeDirectory(context);
   await writeFile(join(dataDir, 'garbage.db'), 'this is no database, only text '.repeat(300));
   const garbage = await rollcall(
     ...['serve', '--dev', '--listen', '127.0.0.1:0', '--data-dir', dataDir],

@@ -1,4 +1,4 @@
-/** What `rollcall ledger` says of itself over HTTP: whether it lives, whether it can write, and what it counts. */
+/** The HTTP pages of `rollcall ledger`: health, readiness and metrics. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { makeLedger, PEER_SECRET } from '../support/ledger_server.mjs';
 import { rawConnect, request } from '../support/raw.mjs';
 import { ROLLCALL_BIN, rollcall, startServer } from '../support/server.mjs';
 
-/** More than it has places for. */
+/** More than the listener accepts at a time. */
 const FLOOD_COUNT = 100;
 
 async function startLedger(environment = {}) {
@@ -46,10 +46,10 @@ async function startChat(ledger) {
 const send = (client, id) =>
   client.ask({ type: 'send_message', chat_id: 'c', client_message_id: id, body: id });
 
-const readiness = async ({ pages }) => (await rest(pages, 'GET', '/readyz')).status;
+const readyStatus = async ({ pages }) => (await rest(pages, 'GET', '/readyz')).status;
 
-/** How often an operation was answered so. */
-async function answers({ pages }, operation, outcome) {
+/** How many operations of a kind had this outcome. */
+async function countAnswers({ pages }, operation, outcome) {
   const { body } = await rest(pages, 'GET', '/metrics');
   const line = `^rollcall_ledger_requests\\{operation="${operation}",outcome="${outcome}"\\} (\\d+)$`;
   return Number(new RegExp(line, 'm').exec(body)?.[1] ?? 0);
@@ -76,7 +76,7 @@ test('each metric is described once, before its values', async () => {
     assert.ok(described.includes(name.replace(/_(bucket|sum|count)$/, '')) || described.includes(name), name);
 });
 
-test('links and requests are counted, by operation and outcome', async () => {
+test('metrics count links, and requests by operation and outcome', async () => {
   const ledger = await startLedger();
   const alice = await startChat(ledger);
   assert.equal((await send(alice, 'm-1')).type, 'message_ack');
@@ -84,8 +84,8 @@ test('links and requests are counted, by operation and outcome', async () => {
   assert.equal(await metric(ledger.pages, 'ledger_links'), 1);
   assert.equal(await metric(ledger.pages, 'ledger_links_opened'), 1);
   assert.equal(await metric(ledger.pages, 'ledger_strangers'), 0);
-  assert.equal(await answers(ledger, 'chat_create', 'ok'), 1);
-  assert.equal(await answers(ledger, 'message_append', 'ok'), 2);
+  assert.equal(await countAnswers(ledger, 'chat_create', 'ok'), 1);
+  assert.equal(await countAnswers(ledger, 'message_append', 'ok'), 2);
   assert.equal(await metric(ledger.pages, 'ledger_appends'), 1);
   assert.equal(await metric(ledger.pages, 'ledger_duplicates'), 1);
   assert.ok((await metric(ledger.pages, 'ledger_commits')) >= 2);
@@ -93,19 +93,19 @@ test('links and requests are counted, by operation and outcome', async () => {
   assert.ok((await metric(ledger.pages, 'ledger_group_requests_sum')) >= 2);
 });
 
-test('wrong secrets and displaced pending peers are counted', async () => {
+test('metrics count wrong secrets and displaced pending peers', async () => {
   const ledger = await startLedger();
   await startGateway(ledger, { 'peer.secret': 'a guess' });
-  await eventually(() => metric(ledger.pages, 'ledger_links_refused'), 'a refusal');
+  await eventually(() => metric(ledger.pages, 'ledger_links_refused'), 'a link is refused');
   assert.equal(await metric(ledger.pages, 'ledger_strangers_displaced'), 0);
   const flood = startSilentFlood({ port: ledger.port, count: 600 });
   after(() => flood.stop());
-  await eventually(() => metric(ledger.pages, 'ledger_strangers_displaced'), 'one gives way');
+  await eventually(() => metric(ledger.pages, 'ledger_strangers_displaced'), 'a pending peer is displaced');
   assert.ok((await metric(ledger.pages, 'ledger_strangers')) <= 256);
   assert.equal(await metric(ledger.pages, 'ledger_links'), 0);
 });
 
-test('it is healthy but not ready while it cannot write', async () => {
+test('the ledger is healthy but not ready while it cannot write', async () => {
   const ledger = await startLedger();
   const alice = await startChat(ledger);
   await limitFileSize(ledger, 0);
@@ -116,13 +116,13 @@ test('it is healthy but not ready while it cannot write', async () => {
   assert.equal((await rest(ledger.pages, 'GET', '/healthz')).status, 200);
   assert.equal(await metric(ledger.pages, 'ledger_available'), 0);
   assert.ok((await metric(ledger.pages, 'ledger_commit_failures')) >= 1);
-  assert.ok((await answers(ledger, 'message_append', 'unavailable')) >= 1);
+  assert.ok((await countAnswers(ledger, 'message_append', 'unavailable')) >= 1);
   await limitFileSize(ledger, 'unlimited');
-  await eventually(async () => (await send(alice, 'm-1')).type === 'message_ack', 'it is stored');
-  assert.equal(await readiness(ledger), 200);
+  await eventually(async () => (await send(alice, 'm-1')).type === 'message_ack', 'the message is stored');
+  assert.equal(await readyStatus(ledger), 200);
 });
 
-test('it is not ready while it drains', async () => {
+test('the ledger is not ready while it drains', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'rollcall-slow-'));
   after(() => rm(directory, { recursive: true, force: true }));
   const stuck = join(directory, 'stuck');
@@ -136,9 +136,9 @@ test('it is not ready while it drains', async () => {
   const kept = rawConnect(ledger.pages);
   await kept.connected;
   const answer = send(alice, 'm-1');
-  await eventually(() => metric(ledger.pages, 'ledger_requests_unanswered'), 'a request waits');
+  await eventually(() => metric(ledger.pages, 'ledger_requests_unanswered'), 'a request is pending');
   const stopped = ledger.stop('SIGTERM');
-  await eventually(() => /event=draining/.test(ledger.log()), 'the drain');
+  await eventually(() => /event=draining/.test(ledger.log()), 'the drain is logged');
   kept.send(request('GET', '/readyz'));
   const { status, body, headers } = await kept.response();
   assert.equal(status, 503);
@@ -149,16 +149,16 @@ test('it is not ready while it drains', async () => {
   await answer;
 });
 
-test('silent connections do not block others', async () => {
+test('silent connections do not block other clients', async () => {
   const ledger = await startLedger();
   const flood = startSilentFlood({ port: ledger.pages.port, count: FLOOD_COUNT });
   after(() => flood.stop());
-  await eventually(() => flood.closedCount() > FLOOD_COUNT, 'strangers give way');
-  for (let i = 0; i < 5; i += 1) assert.equal(await readiness(ledger), 200);
+  await eventually(() => flood.closedCount() > FLOOD_COUNT, 'silent connections are closed');
+  for (let i = 0; i < 5; i += 1) assert.equal(await readyStatus(ledger), 200);
   assert.equal(await ledger.stop('SIGTERM'), 0);
 });
 
-test('an address that cannot be used is reported at the start', async () => {
+test('an address that cannot be resolved is reported at the start', async () => {
   const ledger = await startLedger();
   const { code, stderr } = await rollcall(
     'ledger', '--peer-listen', '127.0.0.1:0', '--set', 'peer.secret=x', '--data-dir', `${ledger.path}-2`,

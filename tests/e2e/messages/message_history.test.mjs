@@ -1,11 +1,11 @@
-/** What was sent, read later: pages over WebSocket and REST, both ways, and how far everybody has read. */
+/** Reading stored messages: pages over WebSocket and REST in both directions, cursors and unread counts. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { AMPLE_RATES, BODY_BYTES_MAX, fillChat, history, newChat } from '../support/chats.mjs';
 import { closeAll, connect, eventually, rest, sleep } from '../support/client.mjs';
 import { startServer } from '../support/server.mjs';
 
-/** By default. */
+/** The server's defaults. */
 const PAGE_DEFAULT = 100;
 const PAGE_MAX = 500;
 
@@ -28,21 +28,21 @@ test('sync is paged without gaps while new messages arrive', async () => {
   assert.equal(first.latest_sequence, 250);
 
   const arriving = fillChat(alice, chatId, 300);
-  const seen = first.messages.map(({ sequence }) => sequence);
+  const sequences = first.messages.map(({ sequence }) => sequence);
   for (let page = first; page.has_more; ) {
     page = await bob.ask({
       type: 'sync_request',
       chat_id: chatId,
-      after_sequence: seen[seen.length - 1],
+      after_sequence: sequences[sequences.length - 1],
       limit: 37,
     });
-    seen.push(...page.messages.map(({ sequence }) => sequence));
+    sequences.push(...page.messages.map(({ sequence }) => sequence));
   }
   await arriving;
-  assert.ok(seen.length >= 250);
+  assert.ok(sequences.length >= 250);
   assert.deepEqual(
-    seen,
-    Array.from({ length: seen.length }, (_, i) => i + 1),
+    sequences,
+    Array.from({ length: sequences.length }, (_, i) => i + 1),
   );
   const beyond = await bob.ask({ type: 'sync_request', chat_id: chatId, after_sequence: 1e15 });
   assert.deepEqual([beyond.messages, beyond.has_more, beyond.latest_sequence], [[], false, 550]);
@@ -55,7 +55,7 @@ test('sync is paged without gaps while new messages arrive', async () => {
   assert.equal(most.messages.length, PAGE_MAX);
 });
 
-test('pages are bounded in bytes, and go on where they end', async () => {
+test('pages are bounded in bytes, and the next page continues without a gap', async () => {
   const chatId = await newChat(server, 'alice', 'bob');
   const alice = await connect(server, 'alice');
   await fillChat(alice, chatId, 100, () => 'b'.repeat(BODY_BYTES_MAX));
@@ -73,7 +73,7 @@ test('pages are bounded in bytes, and go on where they end', async () => {
   assert.equal(newest.has_more, true);
 });
 
-test('history over REST goes both ways', async () => {
+test('REST reads the history in both directions', async () => {
   const chatId = await newChat(server, 'alice', 'bob');
   await fillChat(await connect(server, 'alice'), chatId, 10);
   const sequences = async (query) => {
@@ -89,7 +89,7 @@ test('history over REST goes both ways', async () => {
   assert.deepEqual((await sequences('?limit=4'))[0], [1, 2, 3, 4]);
 });
 
-test('ack moves the cursor, never back and never past the end; unread follows', async () => {
+test('an ack moves the cursor forward only, at most to the end, and changes the unread count', async () => {
   const chatId = await newChat(server, 'alice', 'bob');
   await fillChat(await connect(server, 'alice'), chatId, 10);
   const unread = async () => {
@@ -100,15 +100,15 @@ test('ack moves the cursor, never back and never past the end; unread follows', 
   const tablet = await connect(server, 'bob', { device: 'tablet' });
   assert.equal(await unread(), 10);
   for (let n = 1; n <= 6; n += 1) phone.send({ type: 'ack', chat_id: chatId, sequence: n });
-  await eventually(async () => (await unread()) === 4, 'unread of 4');
+  await eventually(async () => (await unread()) === 4, '4 unread messages');
   tablet.send({ type: 'ack', chat_id: chatId, sequence: 2 });
   await tablet.settle();
   await sleep(100);
-  assert.equal(await unread(), 4, 'the device that is furthest counts');
+  assert.equal(await unread(), 4, 'the device that has read furthest counts');
   tablet.send({ type: 'ack', chat_id: chatId, sequence: 1000 });
-  await eventually(async () => (await unread()) === 0, 'unread of 0');
+  await eventually(async () => (await unread()) === 0, 'no unread messages');
   await fillChat(await connect(server, 'alice'), chatId, 1);
-  assert.equal(await unread(), 1, 'what comes after an ack past the end is unread');
+  assert.equal(await unread(), 1, 'a message after an ack past the end is unread');
   assert.deepEqual(
     (await phone.settle()).filter(({ type }) => type === 'error'),
     [],
@@ -116,7 +116,7 @@ test('ack moves the cursor, never back and never past the end; unread follows', 
   );
 });
 
-test('who was offline has it all by syncing', async () => {
+test('a user who was offline receives all messages by syncing', async () => {
   const chatId = await newChat(server, 'alice', 'bob');
   const before = await connect(server, 'bob');
   await before.close();

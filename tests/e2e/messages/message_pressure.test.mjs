@@ -1,4 +1,4 @@
-/** Too many messages, in and out: limits say so, every request has one answer, slow readers cost a bound. */
+/** Too many messages, in and out: limits are reported, every message has one answer, slow consumers cost bounded memory. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,11 +9,11 @@ import { closeAll, connect, eventually, metric, setVisibility, sleep } from '../
 import { ledgerPath, sql } from '../support/ledger.mjs';
 import { startServer } from '../support/server.mjs';
 
-/** By default, at once. */
+/** The default burst of messages. */
 const BURST = 20;
 
-/** A reader is slow soon: little waits for it, in the server as in its socket. */
-const SLOW_SOON = {
+/** Small queues in the server and in the socket: a client that does not read is soon a slow consumer. */
+const SMALL_QUEUE = {
   ...AMPLE_RATES,
   'gateway.backpressure.outbound.max_buffer_messages': 100,
   'gateway.socket_unsent_bytes_max': 4096,
@@ -37,8 +37,8 @@ const messagesOf = ({ messages }) => messages.filter(({ type }) => type === 'mes
 const sequencesOf = (messages) => messages.map(({ sequence }) => sequence);
 const upTo = (count) => Array.from({ length: count }, (_, i) => i + 1);
 
-/** Sends without waiting for answers, `id` and `client_message_id` counting from 0. */
-function flood(client, chatId, count, prefix) {
+/** Sends messages without waiting for answers; ids count from 0. */
+function sendWithoutWaiting(client, chatId, count, prefix) {
   for (let n = 0; n < count; n += 1)
     client.send({
       type: 'send_message',
@@ -49,7 +49,7 @@ function flood(client, chatId, count, prefix) {
     });
 }
 
-test('beyond ten messages a second, twenty at once, RATE_LIMITED says when to retry', async () => {
+test('messages beyond ten a second, or twenty at once, are RATE_LIMITED with a retry time', async () => {
   const server = await start();
   await makeChat(server, 'c', 'alice', 'bob');
   const alice = await connect(server, 'alice');
@@ -85,14 +85,14 @@ test('beyond ten messages a second, twenty at once, RATE_LIMITED says when to re
   assert.ok(Number(tooMany.headers.get('retry-after')) >= 1);
 });
 
-test('a hundred requests in flight, then SERVER_BUSY; each has exactly one answer', async () => {
+test('messages beyond the queue’s depth are answered SERVER_BUSY, and each has exactly one answer', async () => {
   const server = await start({
     ...AMPLE_RATES,
     'gateway.backpressure.inbound.max_queue_depth': 5,
   });
   await makeChat(server, 'c', 'alice');
   const alice = await connect(server, 'alice');
-  flood(alice, 'c', 200, 'f');
+  sendWithoutWaiting(alice, 'c', 200, 'f');
   await eventually(() => alice.messages.filter(isAnswer).length >= 200, '200 answers');
   await alice.settle();
   const answers = alice.messages.filter(isAnswer);
@@ -105,13 +105,13 @@ test('a hundred requests in flight, then SERVER_BUSY; each has exactly one answe
   assert.equal(latest, 200 - busy.length);
 });
 
-test('a drain answers pending requests before it closes', async (context) => {
+test('a drain answers pending messages before it closes the connection', async (context) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'rollcall-drain-'));
   context.after(() => rm(dataDir, { recursive: true, force: true }));
   const server = await startServer({ dataDir, settings: AMPLE_RATES });
   await makeChat(server, 'c', 'alice', 'bob');
   const alice = await connect(server, 'alice');
-  flood(alice, 'c', 90, 'd');
+  sendWithoutWaiting(alice, 'c', 90, 'd');
   const stopped = server.stop();
   await alice.ended();
   assert.equal(await stopped, 0);
@@ -122,11 +122,11 @@ test('a drain answers pending requests before it closes', async (context) => {
   const acks = answers.filter(({ type }) => type === 'message_ack').length;
   assert.ok(acks > 0);
   const stored = await sql(ledgerPath(server), 'SELECT count(*) FROM messages');
-  assert.equal(Number(stored), acks, 'what was stored was acknowledged');
+  assert.equal(Number(stored), acks, 'every stored message was acknowledged');
 });
 
-/** The last words of a reader that was too slow: a warning before, and for each chat where to sync from. */
-function checkFarewell(slow, chats) {
+/** Expects that a slow consumer is warned, and is told for each chat where to sync from when it is closed. */
+function expectSlowConsumerClosing(slow, chats) {
   const types = slow.messages.map(({ type, code }) => code ?? type);
   const warned = types.indexOf('SLOW_CONSUMER');
   assert.ok(warned >= 0 && warned < types.indexOf('connection_closing'));
@@ -135,15 +135,15 @@ function checkFarewell(slow, chats) {
   assert.equal(closing.reconnect_allowed, true);
   assert.deepEqual(Object.keys(closing.sync_from_sequence).sort(), chats);
   for (const chatId of chats) {
-    const got = sequencesOf(messagesOf(slow).filter(({ chat_id: chat }) => chat === chatId));
-    assert.deepEqual(got, upTo(got.length), 'in order, none left out');
-    assert.equal(closing.sync_from_sequence[chatId], got.length, 'what to sync after');
+    const received = sequencesOf(messagesOf(slow).filter(({ chat_id: chat }) => chat === chatId));
+    assert.deepEqual(received, upTo(received.length), 'in order, without a gap');
+    assert.equal(closing.sync_from_sequence[chatId], received.length, 'the last sequence received');
   }
 }
 
-test('a reader that stops costs bounded memory, is warned, and told where to sync from', async () => {
+test('a client that stops reading is warned, closed, and told where to sync from', async () => {
   const server = await start({
-    ...SLOW_SOON,
+    ...SMALL_QUEUE,
     'gateway.backpressure.outbound.grace_period_seconds': 1,
     'gateway.close_timeout_seconds': 8,
   });
@@ -161,21 +161,21 @@ test('a reader that stops costs bounded memory, is warned, and told where to syn
         sendMessage(alice, chats[i % 2], `${'b'.repeat(4000)} ${n + i}`),
       ),
     );
-  await eventually(() => messagesOf(quick).length === total, 'everything at the quick reader');
+  await eventually(() => messagesOf(quick).length === total, 'the quick reader has all messages');
   const tookMs = Date.now() - startedAt;
   await eventually(
     async () => (await metric(server, 'gateway_slow_consumer_disconnects')) === 1,
-    'the slow reader disconnected',
+    'the slow reader is disconnected',
   );
   slow.socket._socket.resume();
   const { code } = await slow.ended();
   assert.equal(code, 4003, `after ${tookMs} ms of sending`);
-  checkFarewell(slow, chats);
+  expectSlowConsumerClosing(slow, chats);
 });
 
-test('presence gives way to messages, and is sent again when the reader has caught up', async () => {
+test('presence is dropped in favour of messages, and sent again when the client has caught up', async () => {
   const server = await start({
-    ...SLOW_SOON,
+    ...SMALL_QUEUE,
     'gateway.backpressure.outbound.grace_period_seconds': 60,
   });
   await makeChat(server, 'c', 'alice', 'slow');
@@ -190,12 +190,12 @@ test('presence gives way to messages, and is sent again when the reader has caug
   await connect(server, 'bob');
   await eventually(
     async () => (await metric(server, 'gateway_states_shed')) > 0,
-    'a change that gave way',
+    'a presence change is dropped',
   );
   slow.socket._socket.resume();
   const snapshot = await slow.next('presence_snapshot');
   assert.equal(snapshot.id, undefined);
   assert.equal(snapshot.presences.find(({ user_id: user }) => user === 'bob').status, 'online');
   assert.deepEqual(sequencesOf(messagesOf(slow)), upTo(sent));
-  assert.equal((await slow.ask({ type: 'heartbeat' })).type, 'heartbeat_ack', 'it recovered');
+  assert.equal((await slow.ask({ type: 'heartbeat' })).type, 'heartbeat_ack', 'the connection is served again');
 });

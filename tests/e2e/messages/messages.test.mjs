@@ -1,4 +1,4 @@
-/** Messages: acknowledged means durable and delivered everywhere, and bad input has a clear answer. */
+/** Sending messages: acknowledgement, delivery to all devices, repetition, and invalid input. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import {
@@ -28,7 +28,7 @@ test('a message is acknowledged, and reaches every other device of every member'
     connect(server, 'bob', { device: 'phone' }),
     connect(server, 'bob', { device: 'tablet' }),
   ]);
-  const stranger = await connect(server, 'mallory');
+  const nonMember = await connect(server, 'mallory');
   const ack = await sendMessage(sender, chatId, 'good morning', 'first');
   assert.deepEqual(
     { ...ack, id: undefined, message_id: undefined },
@@ -55,13 +55,13 @@ test('a message is acknowledged, and reaches every other device of every member'
     });
     assert.match(sentAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   }
-  for (const client of [sender, stranger]) {
-    const heard = await client.settle();
-    assert.ok(!heard.some(({ type }) => type === 'message'), JSON.stringify(heard));
+  for (const client of [sender, nonMember]) {
+    const received = await client.settle();
+    assert.ok(!received.some(({ type }) => type === 'message'), JSON.stringify(received));
   }
 });
 
-test('over REST: 201 with the fields of message_ack, and all devices get it', async () => {
+test('a message sent over REST is answered like message_ack, and reaches all devices', async () => {
   const chatId = await newChat(server, 'alice', 'bob');
   const devices = await Promise.all([connect(server, 'alice'), connect(server, 'bob')]);
   const { status, body } = await postMessage(server, 'alice', chatId, {
@@ -80,7 +80,7 @@ test('over REST: 201 with the fields of message_ack, and all devices get it', as
     assert.equal((await device.next('message')).message_id, body.message_id);
 });
 
-test('a repeated client_message_id is the same message for ever, per sender and chat', async () => {
+test('a repeated client_message_id returns the first message, per sender and chat', async () => {
   const chatId = await newChat(server, 'alice', 'bob');
   const other = await newChat(server, 'alice', 'bob');
   const alice = await connect(server, 'alice');
@@ -110,15 +110,15 @@ test('a repeated client_message_id is the same message for ever, per sender and 
     messages.map(({ body }) => body),
     ['once', 'mine'],
   );
-  const heard = (await bob.settle()).filter(({ type }) => type === 'message');
+  const received = (await bob.settle()).filter(({ type }) => type === 'message');
   assert.deepEqual(
-    heard.map(({ body }) => body),
+    received.map(({ body }) => body),
     ['there'],
     'a repetition is not delivered again',
   );
 });
 
-test('a hundred devices at once: sequences are dense, everyone has the same order', async () => {
+test('twenty devices that send at once get dense sequences, in the order of the history', async () => {
   const chatId = await newChat(server, 'alice', 'bob');
   const clients = await Promise.all(
     Array.from({ length: 20 }, (_, i) => connect(server, i % 2 ? 'alice' : 'bob')),
@@ -140,7 +140,7 @@ test('a hundred devices at once: sequences are dense, everyone has the same orde
   );
 });
 
-test('bad input over WebSocket: a clear error that names the message, the connection stays', async () => {
+test('invalid input over WebSocket gets an error that names the message, and the connection stays', async () => {
   const chatId = await newChat(server, 'alice', 'bob');
   const alice = await connect(server, 'alice');
   const mallory = await connect(server, 'mallory');
@@ -179,14 +179,14 @@ test('bad input over WebSocket: a clear error that names the message, the connec
   const unread = await mallory.ask({ type: 'sync_request', chat_id: chatId, after_sequence: 0 });
   assert.equal(unread.code, 'FORBIDDEN');
 
-  const lone = '{"type":"send_message","id":"s","chat_id":"c","client_message_id":"z","body":"\\ud800"}';
-  alice.send(lone);
+  const loneSurrogate = '{"type":"send_message","id":"s","chat_id":"c","client_message_id":"z","body":"\\ud800"}';
+  alice.send(loneSurrogate);
   assert.equal((await alice.next('error')).code, 'INVALID_MESSAGE');
   const full = await sendMessage(alice, chatId, 'é'.repeat(BODY_BYTES_MAX / 2));
-  assert.equal(full.sequence, 1, 'nothing of the above was stored');
+  assert.equal(full.sequence, 1, 'no invalid message was stored');
 });
 
-test('bad input over REST: the matching status', async () => {
+test('invalid input over REST gets the matching status', async () => {
   const chatId = await newChat(server, 'alice', 'bob');
   const good = { client_message_id: 'x', body: 'text' };
   const cases = [
@@ -243,8 +243,8 @@ test('a user who joins receives the next message, one who leaves does not', asyn
     await member('DELETE', 'carol');
     await sendMessage(alice, chatId, 'without');
     await bob.next(({ body }) => body === 'without');
-    const heard = (await carol.settle()).filter(({ type }) => type === 'message');
-    assert.deepEqual(heard, []);
+    const received = (await carol.settle()).filter(({ type }) => type === 'message');
+    assert.deepEqual(received, []);
     bob.messages.length = 0;
   }
 });

@@ -1,8 +1,8 @@
 /**
- * One member of a large chat stops reading: it is told, waited for and closed as the contract says; all
- * the others hear every message once and in order, and the server's memory stays within its bound.
+ * One member of a large chat stops reading. It is warned, given a grace period and closed; all others receive
+ * every message once and in order, and the server's memory stays within its bound.
  *
- * $CROWD sets how many members there are (1,000; `make soak` has 10,000, and the default bounds).
+ * $CROWD is the number of members (1,000; `make soak` has 10,000, and the default bounds).
  */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
@@ -19,33 +19,33 @@ const run = promisify(execFile);
 
 const MEMBERS = Number(process.env.CROWD ?? 1000);
 const IS_SOAK = process.env.CROWD !== undefined;
-/** In a soak the default bounds, else as many as a short run fills. */
+/** The default in a soak, otherwise what a short run can fill. */
 const BUFFERED_MAX = IS_SOAK ? 1000 : 100;
 const BODY_BYTES = 800;
-/** What fills the bound, and before it the kernel's buffers: 128 KiB there and something here. */
+/** Enough to fill the queue and, before it, the buffers of the kernel. */
 const MESSAGES = BUFFERED_MAX + 300;
 const TOKEN_BYTES_MAX = 2048;
 const TALK_MS_MAX = 300000;
 const QUEUE_BYTES_MAX = 2 * 1024 * 1024;
-/** What the queue of the one may cost, and of each other one a message that is on its way. */
+/** The queue of the slow member, and one message in flight for each other member. */
 const GROWTH_BYTES_MAX = QUEUE_BYTES_MAX + MEMBERS * 1024;
 
-const AMPLE = {
+const SETTINGS = {
   'gateway.backpressure.inbound.rate_limit_per_second': 100000,
   'gateway.backpressure.inbound.rate_limit_burst': 100000,
   'gateway.backpressure.outbound.max_buffer_messages': BUFFERED_MAX,
   'gateway.backpressure.outbound.max_buffer_bytes': QUEUE_BYTES_MAX,
   'gateway.backpressure.outbound.grace_period_seconds': IS_SOAK ? 5 : 2,
-  'gateway.close_timeout_seconds': 60, // the last words wait until they are read
+  'gateway.close_timeout_seconds': 60, // the closing message waits until it is read
   'gateway.workers': 2,
 };
 
-/** Under a sanitizer memory tells of the sanitizer. */
+/** Under a sanitizer, resident memory is mostly the sanitizer's. */
 const isSanitized = async ({ pid }) =>
   /lib[at]san/.test(await readFile(`/proc/${pid}/maps`, 'utf8'));
 
-/** A chat of everybody, and a file with their tokens. */
-async function assemble(server, directory) {
+/** Creates a chat of all members; returns the path of a file with their tokens. */
+async function makeCrowd(server, directory) {
   const { stdout } = await run(
     ROLLCALL_BIN,
     ['token', 'member', '--count', MEMBERS, '--data-dir', server.dataDir],
@@ -74,40 +74,40 @@ function startCrowd(server, tokens) {
   child.stderr.on('data', (text) => {
     errors += text;
   });
-  /** The line that starts so, once it is printed. */
-  const line = (start) =>
+  /** Waits until the program prints a line that starts so, and returns it. */
+  const waitForLine = (start) =>
     eventually(
       () => {
         assert.equal(errors, '');
         return lines.find((text) => text.startsWith(start));
       },
-      start,
+      `a line that starts with ${start}`,
       TALK_MS_MAX,
     );
-  return { line, wake: () => child.stdin.write('\n') };
+  return { waitForLine, wake: () => child.stdin.write('\n') };
 }
 
-test(`one of ${MEMBERS} members stops reading; the others notice nothing`, async (context) => {
+test(`when one of ${MEMBERS} members stops reading, all others still receive every message`, async (context) => {
   const directory = await mkdtemp(join(tmpdir(), 'rollcall-crowd-'));
   after(() => rm(directory, { recursive: true, force: true }));
-  const server = await startServer({ settings: AMPLE });
+  const server = await startServer({ settings: SETTINGS });
   after(() => server.stop('SIGKILL'));
-  const crowd = startCrowd(server, await assemble(server, directory));
-  await crowd.line('connected');
+  const crowd = startCrowd(server, await makeCrowd(server, directory));
+  await crowd.waitForLine('connected');
   const beforeBytes = await residentBytes(server);
-  const slow = () => metric(server, 'gateway_slow_consumer_disconnects');
-  await eventually(async () => (await slow()) === 1, 'the slow one is closed', TALK_MS_MAX);
-  const heard = await crowd.line('heard');
+  const slowDisconnects = () => metric(server, 'gateway_slow_consumer_disconnects');
+  await eventually(async () => (await slowDisconnects()) === 1, 'the slow member is disconnected', TALK_MS_MAX);
+  const heard = await crowd.waitForLine('heard');
   const grownBytes = (await residentBytes(server)) - beforeBytes;
   crowd.wake();
-  const { messages, warned, closing, code } = JSON.parse(await crowd.line('{'));
+  const { messages, warned, closing, code } = JSON.parse(await crowd.waitForLine('{'));
 
-  assert.equal(warned, 1, 'SLOW_CONSUMER came first');
+  assert.equal(warned, 1, 'SLOW_CONSUMER came before the close');
   assert.equal(closing.reason, 'slow_consumer');
   assert.deepEqual(closing.sync_from_sequence, { crowd: messages });
   assert.equal(code, 4003);
-  assert.ok(messages >= BUFFERED_MAX && messages < MESSAGES, `${messages} were kept for it`);
-  assert.equal(await slow(), 1, 'and nobody else was slow');
+  assert.ok(messages >= BUFFERED_MAX && messages < MESSAGES, `${messages} messages were queued for the slow member`);
+  assert.equal(await slowDisconnects(), 1, 'nobody else was disconnected');
   context.diagnostic(`${heard}; the server grew by ${Math.round(grownBytes / 1024)} KiB`);
-  if (!(await isSanitized(server))) assert.ok(grownBytes < GROWTH_BYTES_MAX, `${grownBytes} bytes`);
+  if (!(await isSanitized(server))) assert.ok(grownBytes < GROWTH_BYTES_MAX, `memory grew by ${grownBytes} bytes`);
 });
