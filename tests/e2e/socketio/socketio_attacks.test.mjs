@@ -1,6 +1,6 @@
 /**
- * What has brought Socket.IO and Engine.IO servers down before. After each attack the server still runs,
- * bystanders are served as before, and memory is what it was.
+ * Attacks that have brought Socket.IO and Engine.IO servers down before. After each one the server still runs,
+ * serves its other clients, and has not grown much.
  */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
@@ -19,9 +19,9 @@ import { closeAllSocketIo, connectSocketIo } from '../support/socketio.mjs';
 
 const PENDING_MAX = 200;
 const MAX_PAYLOAD_BYTES = 200000;
-/** Of those who have not said who they are: what a native message may have. */
-const STRANGER_BYTES_MAX = 65536;
-/** What an attack may leave behind: the allocator's slack, and that of sanitizers. */
+/** The limit for unauthenticated clients, that of a native message. */
+const UNAUTHENTICATED_BYTES_MAX = 65536;
+/** Memory that an attack may leave behind: slack of the allocator and of sanitizers. */
 const GROWTH_BYTES_MAX = 64 << 20;
 
 let server;
@@ -68,14 +68,15 @@ afterEach(async () => {
 
 const token = () => devToken(server, 'mallory');
 
-async function joined() {
+/** Starts a polling session that has joined the main namespace. */
+async function joinByPolling() {
   const session = await EngineSession.start(server);
   await session.join(await token());
   return session;
 }
 
-/** A WebSocket of Engine.IO that has joined, with what it got. */
-async function joinedSocket() {
+/** Opens an Engine.IO WebSocket that has joined the main namespace. */
+async function joinBySocket() {
   const bearer = await token();
   const url = new URL(enginePath({ transport: 'websocket' }), server.url);
   const socket = new WebSocket(url.href.replace(/^http/, 'ws'));
@@ -88,30 +89,30 @@ async function joinedSocket() {
       if (text.startsWith('40')) resolve();
     });
   });
-  await within(SOON_MS, ready, 'joined socket');
+  await within(SOON_MS, ready, 'the answer to CONNECT');
   return socket;
 }
 
-const gone = (session) =>
-  eventually(async () => (await session.get()).status === 400, 'the end of the session');
+const waitUntilUnknown = (session) =>
+  eventually(async () => (await session.get()).status === 400, 'the session is unknown');
 
-test('a payload of very many packets', async () => {
+test('a payload of very many packets does no harm', async () => {
   for (const packet of ['3', '', '6', 'b', '4']) {
-    const session = await joined();
+    const session = await joinByPolling();
     await session.post(Array(MAX_PAYLOAD_BYTES / 4).fill(packet).join(SEPARATOR)).catch(() => {});
   }
-  await (await joined()).post(SEPARATOR.repeat(MAX_PAYLOAD_BYTES - 1)).catch(() => {});
+  await (await joinByPolling()).post(SEPARATOR.repeat(MAX_PAYLOAD_BYTES - 1)).catch(() => {});
 });
 
-test('bodies beyond the bound, said and unsaid', async () => {
+test('a body over the limit gets 413, with Content-Length and chunked', async () => {
   for (let at = 0; at < 20; at += 1) {
-    const session = await joined();
+    const session = await joinByPolling();
     const { status } = await session
       .post('4'.repeat(MAX_PAYLOAD_BYTES + 1))
       .catch(() => ({ status: 413 }));
     assert.equal(status, 413);
   }
-  const session = await joined();
+  const session = await joinByPolling();
   const socket = rawConnect(server);
   socket.send(
     request('POST', enginePath({ sid: session.sid }), ['Transfer-Encoding: chunked']),
@@ -121,30 +122,30 @@ test('bodies beyond the bound, said and unsaid', async () => {
   assert.equal((await socket.response()).status, 413);
 });
 
-test('a frame beyond the bound', async () => {
-  const socket = await joinedSocket();
+test('a frame over the limit closes the connection', async () => {
+  const socket = await joinBySocket();
   socket.send(`42["${'x'.repeat(MAX_PAYLOAD_BYTES)}"]`);
-  assert.ok([1009, 1006].includes(await within(SOON_MS, socket.ended, 'end')));
+  assert.ok([1009, 1006].includes(await within(SOON_MS, socket.ended, 'end of the connection')));
 });
 
-test('long words of strangers', async () => {
-  const words = `42["${'x'.repeat(STRANGER_BYTES_MAX)}"]`;
+test('unauthenticated clients may send only short messages', async () => {
+  const long = `42["${'x'.repeat(UNAUTHENTICATED_BYTES_MAX)}"]`;
   const session = await EngineSession.start(server);
-  assert.equal((await session.post(words).catch(() => ({ status: 413 }))).status, 413);
+  assert.equal((await session.post(long).catch(() => ({ status: 413 }))).status, 413);
   const socket = new EngineSocket(server);
   await socket.opened;
-  socket.send(words);
+  socket.send(long);
   assert.ok([1009, 1006].includes(await socket.ended()));
-  const known = await joinedSocket();
-  known.send(words);
+  const authenticated = await joinBySocket();
+  authenticated.send(long);
   const answer = new Promise((resolve) => {
-    known.on('message', (data) => String(data).startsWith('43') && resolve());
+    authenticated.on('message', (data) => String(data).startsWith('43') && resolve());
   });
-  known.send('420["heartbeat",{}]');
-  await within(SOON_MS, answer, 'answer to whom we know');
+  authenticated.send('420["heartbeat",{}]');
+  await within(SOON_MS, answer, 'answer to the authenticated client');
 });
 
-test('resets in the middle of upgrades', async () => {
+test('connections reset in the middle of upgrades do no harm', async () => {
   for (let at = 0; at < 100; at += 1) {
     const session = await EngineSession.start(server);
     const socket = rawConnect(server);
@@ -157,17 +158,17 @@ test('resets in the middle of upgrades', async () => {
   }
 });
 
-test('upgrades that are begun and left', async () => {
-  const session = await joined();
+test('an upgrade that is started and not finished leaves polling working', async () => {
+  const session = await joinByPolling();
   const path = enginePath({ transport: 'websocket', sid: session.sid });
-  const left = rawConnect(server);
-  left.send(request('GET', path, HANDSHAKE));
-  await left.response();
+  const unfinished = rawConnect(server);
+  unfinished.send(request('GET', path, HANDSHAKE));
+  await unfinished.response();
   await session.post('420["heartbeat",{}]');
   await session.until((packet) => packet.startsWith('430['));
 });
 
-test('odd values of transport, EIO and sid', async () => {
+test('unusual values of transport, EIO and sid are refused', async () => {
   const odd = [
     'constructor', '__proto__', 'toString', '', '%00', 'a'.repeat(4000), '../../etc/passwd', '[]',
     'websocket,polling', '😀', "'", '0', '-1', '4.0', '1e1', 'null',
@@ -186,22 +187,22 @@ test('odd values of transport, EIO and sid', async () => {
   }
 });
 
-test('the session of somebody else', async () => {
-  const session = await joined();
-  const stranger = await devToken(server, 'stranger');
-  const headers = { authorization: `Bearer ${stranger}` };
+test('another user’s token does not give access to a session', async () => {
+  const session = await joinByPolling();
+  const otherToken = await devToken(server, 'other');
+  const headers = { authorization: `Bearer ${otherToken}` };
   assert.equal((await session.post('420["heartbeat",{}]', { headers })).status, 403);
   assert.equal((await session.get({ headers })).status, 403);
   assert.equal((await session.get({ query: { access_token: 'nonsense' } })).status, 403);
-  const thief = new EngineSocket(server, { sid: session.sid, access_token: stranger });
+  const thief = new EngineSocket(server, { sid: session.sid, access_token: otherToken });
   await assert.rejects(thief.opened, /403/);
   const own = { authorization: `Bearer ${await token()}` };
   assert.equal((await session.post('421["heartbeat",{}]', { headers: own })).status, 200);
   await session.until((packet) => packet.startsWith('431['));
 });
 
-test('sessions are not found by guessing near a known one', async () => {
-  const { sid } = await joined();
+test('ids similar to a session’s id are unknown', async () => {
+  const { sid } = await joinByPolling();
   for (let at = 0; at < sid.length; at += 1) {
     const near = `${sid.slice(0, at)}${sid[at] === 'A' ? 'B' : 'A'}${sid.slice(at + 1)}`;
     assert.equal((await engineRequest(server, { query: { sid: near } })).status, 400);
@@ -210,8 +211,8 @@ test('sessions are not found by guessing near a known one', async () => {
   assert.equal((await engineRequest(server, { query: { sid: `${sid}A` } })).status, 400);
 });
 
-test('attachments that are announced and never come', async () => {
-  const sockets = await Promise.all(Array.from({ length: 50 }, joinedSocket));
+test('announced attachments that never come cost bounded memory', async () => {
+  const sockets = await Promise.all(Array.from({ length: 50 }, joinBySocket));
   for (const socket of sockets)
     socket.send(`4510-["x",${'{"_placeholder":true,"num":0},'.repeat(1000)}1]`);
   for (const socket of sockets)
@@ -220,7 +221,7 @@ test('attachments that are announced and never come', async () => {
   for (const socket of sockets) socket.terminate();
 });
 
-test('attachments and placeholders that do not fit, by polling', async () => {
+test('attachments and placeholders that do not match end the polling session', async () => {
   for (const packets of [
     ['451-["x",{"_placeholder":true,"num":99999999999}]', 'bAAAA'],
     ['451-["x",{"_placeholder":true,"num":-1}]', 'bAAAA'],
@@ -230,15 +231,15 @@ test('attachments and placeholders that do not fit, by polling', async () => {
     ['45'],
     ['451-', '42["x"]'],
   ]) {
-    const session = await joined();
+    const session = await joinByPolling();
     await session.post(packets.join(SEPARATOR));
-    await gone(session);
+    await waitUntilUnknown(session);
   }
-  const session = await joined();
+  const session = await joinByPolling();
   await session.post(['451-["x",{"_placeholder":true,"num":0}]', 'b!!!not base64'].join(SEPARATOR));
 });
 
-test('names and arguments that are not what they seem', async () => {
+test('unusual event names, arguments and packets do no harm', async () => {
   for (const packet of [
     '42["error"]', '42["error",null]', '42["hasOwnProperty"]', '42["__proto__",{"__proto__":{}}]',
     '42["newListener2",1]', '42["heartbeat"]', '42["heartbeat",null]', '42["heartbeat",[[[[]]]]]',
@@ -246,52 +247,52 @@ test('names and arguments that are not what they seem', async () => {
     '42["heartbeat",{"toJSON":1}]', '4299999999999999999999999["heartbeat",{}]',
     '42/,["heartbeat",{}]', '42/admin,["heartbeat",{}]', '40/admin,{}', '43[]', '430', '41/x',
   ]) {
-    const session = await joined();
+    const session = await joinByPolling();
     const { status } = await session.post(packet);
     assert.ok(status === 200 || status === 400, `${packet}: ${status}`);
     await session.post('1').catch(() => {});
   }
 });
 
-test('an object as event name', async () => {
+test('an event name that is no string ends the session', async () => {
   for (const packet of ['42[{}]', '42[[]]', '42[null]', '42[true]', '42[{"length":1}]']) {
-    const session = await joined();
+    const session = await joinByPolling();
     await session.post(packet);
-    await gone(session);
+    await waitUntilUnknown(session);
   }
 });
 
-test('a flood of pongs', async () => {
-  const socket = await joinedSocket();
+test('a flood of pongs does no harm', async () => {
+  const socket = await joinBySocket();
   for (let at = 0; at < 50000; at += 1) socket.send('3');
   socket.send('42["heartbeat",{}]');
   await sleep(500);
   socket.terminate();
 });
 
-test('a POST that never ends', async () => {
-  const session = await joined();
+test('a POST that never ends does not block polling', async () => {
+  const session = await joinByPolling();
   const slow = rawConnect(server);
   slow.send(request('POST', enginePath({ sid: session.sid }), ['Content-Length: 1000']));
   slow.send('4');
   await session.until((packet) => packet === '2' || true);
 });
 
-test('two polls at a time, again and again', async () => {
+test('one of two simultaneous polls is refused', async () => {
   for (let at = 0; at < 30; at += 1) {
-    const session = await joined();
+    const session = await joinByPolling();
     const answers = await Promise.all([session.get(), session.get()].map((poll) => poll.catch(() => ({ status: 0 }))));
     assert.ok(answers.some(({ status }) => status === 400));
   }
 });
 
-test('sessions that are never completed are bounded, and forgotten', async () => {
+test('sessions that never join are bounded, and end', async () => {
   const connections = () => metric(server, 'gateway_socketio_connections');
   const before = await connections();
   const tries = Array.from({ length: 6 * PENDING_MAX }, () => engineRequest(server));
   const answers = await Promise.all(tries);
   assert.ok(answers.every(({ status }) => status === 200));
-  const waiting = (await connections()) - before;
-  assert.ok(waiting <= 2 * PENDING_MAX, `${waiting} wait`); // for two workers
-  await eventually(async () => (await connections()) <= before, 'they are forgotten');
+  const pending = (await connections()) - before;
+  assert.ok(pending <= 2 * PENDING_MAX, `${pending} sessions are pending`); // on two workers
+  await eventually(async () => (await connections()) <= before, 'the pending sessions end');
 });

@@ -1,4 +1,4 @@
-/** Polling while a process of two workers drains: a request finds its session as ever, for as long as there is one. */
+/** Polling while a process of two workers drains: a request still reaches its session while the session exists. */
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { devToken, eventually, sleep } from '../support/client.mjs';
@@ -7,10 +7,10 @@ import { destroyAll, rawConnect, request } from '../support/raw.mjs';
 import { startRoaming, UNKNOWN_SID } from '../support/roaming.mjs';
 import { startServer } from '../support/server.mjs';
 
-/** Over four fifths of this the sessions of a worker end, the first at once. */
+/** The sessions of a worker end over four fifths of this time, the first one at once. */
 const DRAIN_SECONDS = 8;
 const SESSIONS = 8;
-/** A worker whose only session nobody polls is done with its drain by then, or the test shows less. */
+/** By then a worker whose only session is not polled has finished its drain. */
 const DRAINED_MS = 2000;
 const TRIES_MAX = 200;
 
@@ -26,25 +26,25 @@ const serve = () =>
     settings: { 'gateway.shutdown.drain_timeout_seconds': DRAIN_SECONDS },
   });
 
-/** Joined sessions, so many on either worker. */
+/** Joins this many sessions on each worker; returns a list per worker. */
 async function joinOn(...counts) {
   const token = await devToken(server, 'ann');
-  const places = new Map();
+  const workers = new Map();
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     const session = await startRoaming(server);
-    const place = session.sid.slice(0, 8); // the rest of an id names nothing
-    if (!places.has(place)) places.set(place, []);
-    const found = places.get(place);
-    if (found.length === counts[[...places.keys()].indexOf(place)]) {
+    const worker = session.sid.slice(0, 8); // this part of an id names its worker
+    if (!workers.has(worker)) workers.set(worker, []);
+    const found = workers.get(worker);
+    if (found.length === counts[[...workers.keys()].indexOf(worker)]) {
       await session.post('1');
       continue;
     }
     await session.join(token);
     found.push(session);
-    const lists = [...places.values()];
+    const lists = [...workers.values()];
     if (counts.every((count, at) => lists[at]?.length === count)) return lists;
   }
-  throw new Error('all sessions are on one worker');
+  throw new Error('the sessions could not be spread over both workers');
 }
 
 async function post(connection, { sid }) {
@@ -53,41 +53,41 @@ async function post(connection, { sid }) {
   return { status, text: body };
 }
 
-/** A connection that is where a session is: it was handed over to it. */
+/** Opens a connection to the worker of a session: the first request moves it there. */
 async function connectTo(session) {
   const connection = rawConnect(server);
   assert.equal((await post(connection, session)).status, 200);
   return connection;
 }
 
-/** Starts the drain; its exit code is told later. */
-async function drain() {
+/** Starts the drain; `stopped` resolves to the exit code. */
+async function startDrain() {
   const stopped = server.stop();
-  const told = () => server.log().match(/event=draining/g)?.length === 2;
-  await eventually(told, 'the drain of both workers');
+  const areBothDraining = () => server.log().match(/event=draining/g)?.length === 2;
+  await eventually(areBothDraining, 'both workers drain');
   return { stopped };
 }
 
-test('a request that reaches another worker is brought to the one that has its session', async () => {
+test('during a drain a request that reaches the wrong worker is moved to its session’s worker', async () => {
   server = await serve();
   const [here, there] = await joinOn(SESSIONS, SESSIONS);
   const connections = [];
   for (const session of there) connections.push(await connectTo(session));
-  const { stopped } = await drain();
+  const { stopped } = await startDrain();
   const answers = await Promise.all(connections.map((connection, at) => post(connection, here[at])));
-  const known = answers.filter(({ status }) => status === 200);
-  assert.ok(known.length > 0, JSON.stringify(answers));
+  const served = answers.filter(({ status }) => status === 200);
+  assert.ok(served.length > 0, JSON.stringify(answers));
   assert.equal(await stopped, 0);
 });
 
-test('when a worker is done with its drain, its sessions are unknown to one that is not', async () => {
+test('the sessions of a worker that has finished its drain are unknown to the other worker', async () => {
   server = await serve();
-  const [[gone], there] = await joinOn(1, SESSIONS);
+  const [[ended], there] = await joinOn(1, SESSIONS);
   const connections = [];
   for (const session of there) connections.push(await connectTo(session));
-  const { stopped } = await drain();
+  const { stopped } = await startDrain();
   await sleep(DRAINED_MS);
   for (const connection of connections.slice(0, SESSIONS / 2))
-    assert.deepEqual(await post(connection, gone), UNKNOWN_SID);
+    assert.deepEqual(await post(connection, ended), UNKNOWN_SID);
   assert.equal(await stopped, 0);
 });

@@ -1,4 +1,4 @@
-/** Engine.IO 4 on the wire, by hand: handshakes, polling, pings, upgrades, and what ends a session. */
+/** Engine.IO 4 on the wire: handshakes, polling, pings, upgrades, and what ends a session. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually, sleep } from '../support/client.mjs';
@@ -18,16 +18,16 @@ import {
   PING_TIMEOUT_MS,
 } from '../support/reference.mjs';
 
-/** A polling session of a user in the main namespace. */
-async function joined(server, user) {
-  const token = await server.token(user); // first: a session that nobody polls does not live long
+/** Starts a polling session of a user in the main namespace. */
+async function joinByPolling(server, user) {
+  const token = await server.token(user); // first, because a session that is not polled soon ends
   const session = await EngineSession.start(server);
   await session.join(token);
   return session;
 }
 
-/** Half a POST of a session: the server has read its head, and waits for the rest of its body. */
-async function halfPost({ server, sid }) {
+/** Sends half of a POST: the server has read its head and waits for the rest of the body. */
+async function sendHalfPost({ server, sid }) {
   const socket = rawConnect(server);
   const headers = ['Content-Type: text/plain', 'Content-Length: 3', 'Expect: 100-continue'];
   socket.send(request('POST', enginePath({ sid }), headers));
@@ -36,15 +36,15 @@ async function halfPost({ server, sid }) {
   return socket;
 }
 
-/** The session is not known any more, though its pings were answered. */
-const isForgotten = (session) =>
+/** Waits until the session is unknown; answers its pings meanwhile. */
+const waitUntilUnknown = (session) =>
   eventually(async () => {
     const { status, text } = await session.get();
     if (status === 200 && text.split(SEPARATOR).includes('2')) await session.post('3');
     return status === 400 && JSON.parse(text).code === 1;
-  }, 'the end of the session');
+  }, 'the session is unknown');
 
-/** A WebSocket that is about to take a session over. */
+/** Opens a WebSocket for the upgrade of a session, and probes it. */
 async function probe({ server, sid }) {
   const socket = new EngineSocket(server, { sid });
   await socket.opened;
@@ -54,7 +54,7 @@ async function probe({ server, sid }) {
 }
 
 describeBoth('Engine.IO', (server) => {
-  test('a handshake by polling says all that a client needs', async () => {
+  test('a handshake by polling returns the session id and the settings', async () => {
     const { status, headers, text } = await engineRequest(server);
     assert.equal(status, 200);
     assert.match(headers.get('content-type'), /^text\/plain; charset=UTF-8$/i);
@@ -109,7 +109,7 @@ describeBoth('Engine.IO', (server) => {
       assert.deepEqual(socket.packets, []);
     });
 
-  test('packets go both ways by polling, several in one payload', async () => {
+  test('packets pass in both directions by polling, several in one payload', async () => {
     const token = await server.token('poll');
     const session = await EngineSession.start(server);
     const joined = await session.join(token);
@@ -127,34 +127,34 @@ describeBoth('Engine.IO', (server) => {
     }
   });
 
-  test('a poll waits until there is something, and pings are something', async () => {
-    const session = await joined(server, 'waits');
+  test('a poll waits until there is a packet, such as a ping', async () => {
+    const session = await joinByPolling(server, 'waits');
     session.rest = [];
     const startedMs = Date.now();
     assert.equal(await session.until((packet) => packet === '2'), '2');
     assert.ok(Date.now() - startedMs < PING_INTERVAL_MS + 1000);
   });
 
-  for (const [who, open] of Object.entries({
-    'who has joined': () => joined(server, 'silent'),
-    'who has not': () => EngineSession.start(server),
+  for (const [what, open] of Object.entries({
+    'a session that has joined': () => joinByPolling(server, 'silent'),
+    'a session that has not joined': () => EngineSession.start(server),
   }))
-    test(`${who} and neither answers pings nor polls is gone`, async () => {
+    test(`${what} ends when it neither polls nor answers pings`, async () => {
       const session = await open();
       await sleep(PING_INTERVAL_MS + PING_TIMEOUT_MS + 300);
       const { status, text } = await session.get();
       assert.deepEqual([status, JSON.parse(text).code], [400, 1]);
     });
 
-  test('who polls and does not answer pings is gone after a close packet', async () => {
-    const session = await joined(server, 'deaf');
+  test('a session that polls but does not answer pings gets a close packet and ends', async () => {
+    const session = await joinByPolling(server, 'deaf');
     const packets = [];
     while (packets.at(-1) !== '1') packets.push(...(await session.poll()));
     assert.ok(packets.includes('2'));
     assert.equal((await session.get()).status, 400);
   });
 
-  test('who joins no namespace is closed', async () => {
+  test('a connection that joins no namespace is closed', async () => {
     const socket = new EngineSocket(server);
     socket.socket.on('message', (data) => {
       if (data.toString() === '2') socket.send('3');
@@ -165,7 +165,7 @@ describeBoth('Engine.IO', (server) => {
   });
 
   test('a second poll at a time ends the session', async () => {
-    const session = await joined(server, 'twice');
+    const session = await joinByPolling(server, 'twice');
     const first = session.get();
     await sleep(50);
     const second = await session.get();
@@ -176,24 +176,24 @@ describeBoth('Engine.IO', (server) => {
   });
 
   test('a second POST at a time ends the session', async () => {
-    const session = await joined(server, 'twice');
-    const first = await halfPost(session);
+    const session = await joinByPolling(server, 'twice');
+    const first = await sendHalfPost(session);
     assert.equal((await session.post('3')).status, 400);
     first.send('2[');
     const answer = await first.response().catch(() => ({ status: 'none' }));
     assert.notEqual(answer.status, 200);
-    await isForgotten(session);
+    await waitUntilUnknown(session);
   });
 
-  test('the peer of a POST that goes takes the session with it', async () => {
-    const session = await joined(server, 'gone');
-    const socket = await halfPost(session);
+  test('a session ends when its client disconnects during a POST', async () => {
+    const session = await joinByPolling(server, 'gone');
+    const socket = await sendHalfPost(session);
     socket.destroy();
-    await isForgotten(session);
+    await waitUntilUnknown(session);
   });
 
   test('a POST that is too long is refused', async () => {
-    const session = await joined(server, 'long');
+    const session = await joinByPolling(server, 'long');
     const answer = await session
       .post(`4${'x'.repeat(MAX_PAYLOAD_BYTES)}`)
       .catch(() => ({ status: 413 }));
@@ -208,39 +208,39 @@ describeBoth('Engine.IO', (server) => {
   });
 
   for (const [what, body] of [
-    ['no packet at all', 'abc'],
+    ['an invalid packet', 'abc'],
     ['an empty packet', ['3', '', '3'].join(SEPARATOR)],
-    ['a ping of the client', '2'],
+    ['a ping from the client', '2'],
   ])
     test(`${what} ends a polling session`, async () => {
-      const session = await joined(server, 'parse');
+      const session = await joinByPolling(server, 'parse');
       await session.post(body);
       await eventually(async () => {
         const { status, text } = await session.get();
         return status === 400 && JSON.parse(text).code === 1;
-      }, 'the end of the session');
+      }, 'the session is unknown');
     });
 
-  test('a close packet ends a polling session, and lets its poll go', async () => {
-    const closed = async () => {
+  test('a close packet ends a polling session, and its poll is answered', async () => {
+    const closeDuringPoll = async () => {
       const session = await EngineSession.start(server);
       const poll = session.get();
       await sleep(20);
       await session.post('1');
       const { status, text } = await poll;
       assert.equal((await session.get()).status, 400);
-      return status === 200 && text !== '2' && text; // else the poll came last, or much later
+      return status === 200 && text !== '2' && text; // else the poll arrived after the close packet, or was answered with a ping
     };
-    assert.equal(await eventually(closed, 'a poll that waits'), '6');
+    assert.equal(await eventually(closeDuringPoll, 'a close packet that arrives during a poll'), '6');
   });
 
-  test('a close packet ends a polling session that nobody polls', async () => {
-    const session = await joined(server, 'close');
+  test('a close packet ends a polling session without a pending poll', async () => {
+    const session = await joinByPolling(server, 'close');
     assert.equal((await session.post('1')).text, 'ok');
     assert.equal((await session.get()).status, 400);
   });
 
-  test('a session of one transport is not served by the other without an upgrade', async () => {
+  test('a WebSocket session is not served by polling', async () => {
     const socket = new EngineSocket(server);
     const { sid } = JSON.parse((await socket.next()).slice(1));
     const { status, text } = await engineRequest(server, { query: { sid } });
@@ -249,7 +249,7 @@ describeBoth('Engine.IO', (server) => {
     socket.terminate();
   });
 
-  test('a browser of another origin may poll', async () => {
+  test('CORS headers allow polling from another origin', async () => {
     const headers = { origin: 'http://app.example' };
     const answer = await engineRequest(server, { headers });
     assert.equal(answer.status, 200);
@@ -268,8 +268,8 @@ describeBoth('Engine.IO', (server) => {
     assert.match(preflight.headers.get('access-control-allow-methods'), /POST/);
   });
 
-  test('an upgrade is probed, releases the poll, and goes on where polling was', async () => {
-    const session = await joined(server, 'upgrade');
+  test('an upgrade is probed, ends the pending poll, and continues the session', async () => {
+    const session = await joinByPolling(server, 'upgrade');
     const poll = session.get();
     const socket = await probe(session);
     assert.match((await poll).text, /^[26]/);
@@ -281,16 +281,16 @@ describeBoth('Engine.IO', (server) => {
     socket.terminate();
   });
 
-  test('an upgrade that is given up leaves the session to polling', async () => {
-    const session = await joined(server, 'halfway');
+  test('a session keeps polling after an upgrade that is not finished', async () => {
+    const session = await joinByPolling(server, 'halfway');
     const socket = await probe(session);
     socket.terminate();
     await session.post('428["heartbeat",{}]');
     await session.until((packet) => packet.startsWith('438['));
   });
 
-  test('an upgrade with anything but a probe is closed, the session is not', async () => {
-    const session = await joined(server, 'noprobe');
+  test('an upgrade that does not start with a probe is closed, and the session keeps polling', async () => {
+    const session = await joinByPolling(server, 'noprobe');
     const socket = new EngineSocket(server, { sid: session.sid });
     await socket.opened;
     socket.send('40');
@@ -299,19 +299,19 @@ describeBoth('Engine.IO', (server) => {
     await session.until((packet) => packet.startsWith('439['));
   });
 
-  test('who has changed over does not poll any more', async () => {
+  test('polling is refused after the upgrade', async () => {
     for (let round = 0; round < 30; round += 1) {
       const session = await EngineSession.start(server);
       const socket = new EngineSocket(server, { sid: session.sid });
       await socket.opened;
       socket.send('2probe', '5');
-      assert.equal((await session.get()).status, 400, 'at once');
+      assert.equal((await session.get()).status, 400, 'refused at once');
       socket.terminate();
     }
   });
 
-  test('there is one upgrade at a time, and none after one', async () => {
-    const session = await joined(server, 'one');
+  test('a session is upgraded only once', async () => {
+    const session = await joinByPolling(server, 'one');
     const socket = await probe(session);
     await new EngineSocket(server, { sid: session.sid }).ended();
     socket.send('5');
@@ -323,8 +323,8 @@ describeBoth('Engine.IO', (server) => {
     socket.terminate();
   });
 
-  test('the peer of a poll that goes takes the session with it', async () => {
-    const session = await joined(server, 'gone');
+  test('a session ends when its client disconnects during a poll', async () => {
+    const session = await joinByPolling(server, 'gone');
     const socket = rawConnect(server);
     socket.send(request('GET', enginePath({ sid: session.sid })));
     await sleep(50);

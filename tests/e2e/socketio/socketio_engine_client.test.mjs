@@ -1,13 +1,10 @@
-/** Engine.IO 4 with the npm client beneath Socket.IO's: every transport, what it sends and gets, and its ends. */
+/** Engine.IO 4 with engine.io-client, on which the Socket.IO client is built, over every transport. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Socket } from 'engine.io-client';
 import { sleep } from '../support/client.mjs';
 import { describeBoth, PING_INTERVAL_MS, PING_TIMEOUT_MS } from '../support/reference.mjs';
-import { TRANSPORTS } from '../support/socketio.mjs';
-
-/** What the client says next of this name. */
-const heard = (socket, name) => new Promise((resolve) => socket.once(name, resolve));
+import { nextEvent, TRANSPORTS } from '../support/socketio.mjs';
 
 async function open(server, transports) {
   const socket = new Socket(server.url, { path: '/socket.io/', transports });
@@ -16,29 +13,29 @@ async function open(server, transports) {
   socket.on('message', (data) => (waiting.length ? waiting.shift()(data) : messages.push(data)));
   socket.take = () =>
     messages.length ? messages.shift() : new Promise((resolve) => waiting.push(resolve));
-  await heard(socket, 'open');
+  await nextEvent(socket, 'open');
   return socket;
 }
 
 async function join(server, user, transports) {
-  const token = await server.token(user); // first: who joins no namespace is not kept for long
+  const token = await server.token(user); // first, because a session that joins no namespace soon ends
   const socket = await open(server, transports);
-  const upgraded = transports.length > 1 && heard(socket, 'upgrade');
+  const upgraded = transports.length > 1 && nextEvent(socket, 'upgrade');
   socket.send(`0${JSON.stringify({ token })}`);
   assert.match(await socket.take(), /^0\{"sid":/);
   await upgraded;
   return socket;
 }
 
-/** Sends a heartbeat and waits for its acknowledgement; other events may come before. */
-async function beat(socket, id) {
+/** Sends a heartbeat and waits for its acknowledgement; skips other events. */
+async function heartbeat(socket, id) {
   socket.send(`2${id}["heartbeat",{}]`);
   while (!(await socket.take()).startsWith(`3${id}[`));
 }
 
 describeBoth('engine.io-client', (server) => {
   for (const [name, transports] of Object.entries(TRANSPORTS)) {
-    test(`messages go both ways, in order, ${name}`, async () => {
+    test(`messages pass in both directions and in order, ${name}`, async () => {
       const socket = await join(server, 'engine', transports);
       assert.equal(socket.transport.name, transports.at(-1));
       for (let id = 0; id < 20; id += 1) socket.send(`2${id}["heartbeat",{}]`);
@@ -51,24 +48,24 @@ describeBoth('engine.io-client', (server) => {
       socket.close();
     });
 
-    test(`pings keep it, ${name}`, async () => {
+    test(`pings keep the session alive, ${name}`, async () => {
       const socket = await join(server, 'pinged', transports);
       const { id } = socket;
       await sleep(3 * (PING_INTERVAL_MS + PING_TIMEOUT_MS));
-      await beat(socket, 1);
+      await heartbeat(socket, 1);
       assert.equal(socket.id, id);
       socket.close();
     });
 
-    test(`who joins no namespace is closed, ${name}`, async () => {
+    test(`a client that joins no namespace is closed, ${name}`, async () => {
       const socket = await open(server, transports);
-      await heard(socket, 'close');
+      await nextEvent(socket, 'close');
     });
 
-    test(`a packet that is none closes it, ${name}`, async () => {
+    test(`an invalid packet closes the session, ${name}`, async () => {
       const socket = await join(server, 'broken', transports);
       socket.send('9');
-      await heard(socket, 'close');
+      await nextEvent(socket, 'close');
     });
   }
 });

@@ -1,6 +1,6 @@
 /**
- * The events of Socket.IO clients, end to end with the npm client: friends, calls, typing, heartbeats,
- * every native command by name, and native and Socket.IO friends who see each other.
+ * The events of Socket.IO clients, end to end with the npm client: friends, calls, typing, heartbeats and
+ * native commands, between Socket.IO and native clients.
  */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
@@ -14,7 +14,7 @@ import {
   rest,
   sleep,
 } from '../support/client.mjs';
-import { requestContact, befriend, expectRest, uniqueUsers } from '../support/contacts.mjs';
+import { befriend, expectRest, requestContact, uniqueUsers } from '../support/contacts.mjs';
 import { startServer } from '../support/server.mjs';
 import {
   closeAllSocketIo,
@@ -36,9 +36,9 @@ afterEach(() => {
   closeAllSocketIo();
 });
 
-const is = (userId) => (event) => event.userId === userId;
+const isAbout = (userId) => (event) => event.userId === userId;
 
-/** A chat of these users; the first makes it. */
+/** Creates a chat on behalf of the first member; returns its id. */
 const makeChat = async (...members) =>
   (await expectRest(server, 201, 'POST', '/v1/chats', members[0], { members })).chat_id;
 
@@ -46,27 +46,27 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
   describe(`events, ${transport}`, () => {
     const join = (user, options) => connectSocketIo(server, user, { transports, ...options });
 
-    test('friends hear who comes and goes, whatever they speak', async () => {
+    test('Socket.IO and native friends receive each other’s presence', async () => {
       const [ann, bob, cat] = uniqueUsers('ann', 'bob', 'cat');
       await befriend(server, ann, bob);
       await befriend(server, cat, bob);
       const first = await join(ann);
       const native = await connect(server, cat);
       const second = await join(bob);
-      assert.deepEqual(await first.next('friend_online', is(bob)), { userId: bob });
+      assert.deepEqual(await first.next('friend_online', isAbout(bob)), { userId: bob });
       assert.equal((await first.next('presence_changed')).status, 'online');
       assert.equal((await native.nextChange(bob)).status, 'online');
       second.close();
-      assert.deepEqual(await first.next('friend_offline', is(bob)), { userId: bob });
+      assert.deepEqual(await first.next('friend_offline', isAbout(bob)), { userId: bob });
       assert.equal((await native.nextChange(bob, 'offline')).status, 'offline');
       const again = await connect(server, bob);
-      await first.next('friend_online', is(bob));
+      await first.next('friend_online', isAbout(bob));
       again.terminate();
-      await first.next('friend_offline', is(bob));
+      await first.next('friend_offline', isAbout(bob));
       assert.equal(first.count('friend_online') + first.count('friend_offline'), 0);
     });
 
-    test('a call from request to end, and what friends see of it', async () => {
+    test('a call rings, is accepted, signalled and ended, and friends see both users in it', async () => {
       const [ann, bob, cat] = uniqueUsers('ann', 'bob', 'cat');
       await befriend(server, ann, bob);
       await befriend(server, ann, cat);
@@ -78,20 +78,20 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       assert.equal(incoming.callId, ringing.call_id);
       callee.emit('call:accept', { from: ann });
       await caller.next('call:accepted');
-      await friend.next('friend_in_call', is(ann));
-      await friend.next('friend_in_call', is(bob));
+      await friend.next('friend_in_call', isAbout(ann));
+      await friend.next('friend_in_call', isAbout(bob));
       caller.emit('call_signal', { call_id: incoming.callId, data: { sdp: 'offer' } });
       assert.deepEqual((await callee.next('call_signal')).data, { sdp: 'offer' });
       caller.emit('call:end');
       await callee.next('call:ended');
-      await friend.next('friend_out_of_call', is(ann));
-      await friend.next('friend_out_of_call', is(bob));
+      await friend.next('friend_out_of_call', isAbout(ann));
+      await friend.next('friend_out_of_call', isAbout(bob));
       await friend.settle();
       for (const name of ['friend_in_call', 'friend_out_of_call'])
         assert.equal(friend.count(name), 0, name);
     });
 
-    test('a call that is rejected, and one that is accepted under its other name', async () => {
+    test('calls are rejected and accepted under both names of the events', async () => {
       const [ann, bob] = uniqueUsers('ann', 'bob');
       await befriend(server, ann, bob);
       const [caller, callee] = [await join(ann), await connect(server, bob)];
@@ -116,7 +116,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       'disconnect()': (client) => client.close(),
       'user:disconnect': (client) => client.emit('user:disconnect'),
     }))
-      test(`who leaves in the middle of a call hangs up, ${how}`, async () => {
+      test(`a device that leaves during a call hangs up, ${how}`, async () => {
         const [ann, bob] = uniqueUsers('ann', 'bob');
         await befriend(server, ann, bob);
         const [caller, callee] = [await join(ann), await join(bob)];
@@ -124,53 +124,53 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
         await caller.ask('call:request', { to: bob });
         await callee.next('call:incoming');
         await callee.ask('call:accept', { from: ann });
-        const gone = bystander.disconnected();
+        const left = bystander.disconnected();
         leave(bystander);
-        await gone;
+        await left;
         assert.equal((await caller.ask('call:request', { to: bob })).code, 'CALL_BUSY');
         leave(callee);
         assert.equal((await caller.next('call:ended')).reason, 'hangup');
       });
 
-    test('call:start and call:end are seen by friends', async () => {
+    test('friends see call:start and call:end', async () => {
       const [ann, bob] = uniqueUsers('ann', 'bob');
       await befriend(server, ann, bob);
       const [caller, friend] = [await join(ann), await join(bob)];
       caller.emit('call:start');
-      await friend.next('friend_in_call', is(ann));
+      await friend.next('friend_in_call', isAbout(ann));
       const [{ status, in_call: inCall }] = (
         await friend.ask('query_presence', { user_ids: [ann] })
       ).presences;
       assert.deepEqual([status, inCall], ['online', true]);
       caller.emit('call:end');
-      await friend.next('friend_out_of_call', is(ann));
+      await friend.next('friend_out_of_call', isAbout(ann));
     });
 
-    test('who becomes a contact in the middle of a call is seen online and in it', async () => {
+    test('a new contact who is in a call is shown online and in the call', async () => {
       const [ann, bob, cat] = uniqueUsers('ann', 'bob', 'cat');
       const [caller, friend] = [await join(ann), await join(bob)];
       const idle = await join(cat);
       await caller.ask('call:start');
       await befriend(server, bob, ann);
       await befriend(server, bob, cat);
-      await friend.next('friend_online', is(ann));
-      await friend.next('friend_in_call', is(ann));
-      await friend.next('friend_online', is(cat));
-      await caller.next('friend_online', is(bob));
+      await friend.next('friend_online', isAbout(ann));
+      await friend.next('friend_in_call', isAbout(ann));
+      await friend.next('friend_online', isAbout(cat));
+      await caller.next('friend_online', isAbout(bob));
       await Promise.all([caller, friend, idle].map((client) => client.settle()));
       for (const client of [caller, friend, idle]) assert.equal(client.count('friend_in_call'), 0);
       caller.emit('call:end');
-      await friend.next('friend_out_of_call', is(ann));
+      await friend.next('friend_out_of_call', isAbout(ann));
     });
 
-    test('a call to somebody who is not there is answered', async () => {
+    test('a call to an offline user is answered CALL_UNAVAILABLE', async () => {
       const [ann, bob] = uniqueUsers('ann', 'bob');
       await befriend(server, ann, bob);
       const caller = await join(ann);
       assert.equal((await caller.ask('call:request', { to: bob })).code, 'CALL_UNAVAILABLE');
     });
 
-    test('heartbeats are acknowledged, and say whether one is active', async () => {
+    test('heartbeats are acknowledged, and change between active and idle', async () => {
       const [ann, bob] = uniqueUsers('ann', 'bob');
       await befriend(server, ann, bob);
       const [client, friend] = [await join(ann), await connect(server, bob)];
@@ -183,7 +183,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       await friend.nextChange(ann, 'online');
     });
 
-    test('typing is seen in the room, and who comes and goes there', async () => {
+    test('typing, and members coming online and going offline, are seen in the room', async () => {
       const [ann, bob, cat] = uniqueUsers('ann', 'bob', 'cat');
       const roomId = await makeChat(ann, bob, cat);
       for (const user of [ann, bob, cat])
@@ -192,7 +192,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       await watcher.ask('open_chat', { chat_id: roomId });
       await native.ask({ type: 'open_chat', chat_id: roomId });
       const typist = await join(bob);
-      await watcher.next('USER_ONLINE', is(bob));
+      await watcher.next('USER_ONLINE', isAbout(bob));
       await typist.ask('open_chat', { chat_id: roomId });
       typist.emit('typing:start', { roomId });
       assert.deepEqual(await watcher.next('typing'), { roomId, userId: bob, typing: true });
@@ -202,25 +202,25 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       native.send({ type: 'typing_start', chat_id: roomId });
       assert.equal((await watcher.next('typing')).userId, cat);
       typist.close();
-      await watcher.next('USER_OFFLINE', is(bob));
+      await watcher.next('USER_OFFLINE', isAbout(bob));
     });
 
-    test('user:connect is idempotent, user:disconnect is the end', async () => {
+    test('user:connect changes nothing, user:disconnect ends the connection', async () => {
       const [ann, bob] = uniqueUsers('ann', 'bob');
       await befriend(server, ann, bob);
       const friend = await join(bob);
       const client = await join(ann);
-      await friend.next('friend_online', is(ann));
+      await friend.next('friend_online', isAbout(ann));
       await client.ask('user:connect', {});
       await client.ask('user:connect');
       await friend.settle();
       assert.equal(friend.count('friend_online'), 0);
       client.emit('user:disconnect');
       assert.equal(await client.disconnected(), 'io server disconnect');
-      await friend.next('friend_offline', is(ann));
+      await friend.next('friend_offline', isAbout(ann));
     });
 
-    test('native commands by name, answered by acknowledgement', async () => {
+    test('native commands are events whose acknowledgement is the reply', async () => {
       const [ann, bob] = uniqueUsers('ann', 'bob');
       await befriend(server, ann, bob);
       const chatId = await makeChat(ann, bob);
@@ -251,10 +251,10 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       await eventually(async () => {
         const chat = await expectRest(server, 200, 'GET', `/v1/chats/${chatId}`, ann);
         return chat.unread === 0;
-      }, 'the cursor');
+      }, 'the cursor is at the end');
     });
 
-    test('whoever asks for an acknowledgement gets one', async () => {
+    test('every event with a callback is acknowledged', async () => {
       const [ann, bob] = uniqueUsers('ann', 'bob');
       const roomId = await makeChat(ann, bob);
       const client = await join(ann);
@@ -267,7 +267,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
         assert.ok((await client.ask(name, { roomId })).type, name);
     });
 
-    test('a command without acknowledgement is answered by an event', async () => {
+    test('a command without a callback is answered by an event', async () => {
       const [ann] = uniqueUsers('ann');
       const client = await join(ann);
       client.emit('query_presence', { user_ids: [ann] });
@@ -276,7 +276,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       assert.equal((await client.next('error')).code, 'INVALID_MESSAGE');
     });
 
-    test('errors come as the acknowledgement', async () => {
+    test('errors are sent as the acknowledgement', async () => {
       const [ann] = uniqueUsers('ann');
       const client = await join(ann);
       const many = Array.from({ length: 21 }, (_, at) => `${ann}-${at}`);
@@ -287,7 +287,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       assert.equal((await client.ask('query_presence', 'x')).code, 'INVALID_MESSAGE');
     });
 
-    test('what is pushed without asking', async () => {
+    test('contact requests and deliveries are pushed', async () => {
       const [ann, bob] = uniqueUsers('ann', 'bob');
       const client = await join(bob);
       await requestContact(server, ann, bob);
@@ -301,14 +301,14 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       ['binary', Buffer.from('hi')],
       ['binary in base64', Buffer.from('hi'), { forceBase64: true }],
       ['half a character', '\ud83d'],
-      ['very deep', JSON.parse(`${'['.repeat(50)}${']'.repeat(50)}`)],
+      ['nested too deep', JSON.parse(`${'['.repeat(50)}${']'.repeat(50)}`)],
     ])
       test(`an argument that is ${what} is refused, and the connection stays`, async () => {
         const [ann] = uniqueUsers('ann');
         await expectRefused(await join(ann, options), value);
       });
 
-    test('too many messages are refused, and told when to come again', async () => {
+    test('too many messages are refused with a retry time', async () => {
       const [ann, bob] = uniqueUsers('ann', 'bob');
       const chatId = await makeChat(ann, bob);
       const client = await join(ann);
@@ -324,7 +324,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       assert.ok(refused.every(({ retry_after_seconds: seconds }) => seconds > 0));
     });
 
-    test('a token that is not good is refused, wherever it stands', async () => {
+    test('an invalid token is refused in auth and in the query', async () => {
       const expired = await server.token('eve', { ttlSeconds: -3600 });
       for (const options of [
         { token: 'nonsense' },
@@ -338,7 +338,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       }
     });
 
-    test('the token may stand in the query or in a header', async () => {
+    test('the token may be in the query or in a header', async () => {
       const token = await devToken(server, 'otto');
       for (const options of [
         { query: { access_token: token } },
@@ -350,7 +350,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       }
     });
 
-    test('a token in each request may expire when the session has a new one', async () => {
+    test('the token in requests may expire after the session has a new one', async () => {
       const [ann] = uniqueUsers('ann');
       const token = await server.token(ann, { ttlSeconds: 2 });
       const expiredMs = Date.now() + 2500;
@@ -367,41 +367,41 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
         assert.ok('server_time' in (await client.ask('heartbeat', {})));
     });
 
-    test('an expired token ends it, told why, and a new one before that does not', async () => {
+    test('an expired token closes the connection with the reason, unless it was refreshed', async () => {
       const [ann] = uniqueUsers('ann');
       const token = await server.token(ann, { ttlSeconds: 2 });
       const [client, renewed] = [await join(ann, { token }), await join(ann, { token })];
       await renewed.ask('refresh_token', { token: await devToken(server, ann) });
-      const told = client.next('connection_closing');
-      const gone = client.disconnected();
-      assert.equal((await told).reason, 'token_expired');
-      await gone;
+      const closing = client.next('connection_closing');
+      const disconnected = client.disconnected();
+      assert.equal((await closing).reason, 'token_expired');
+      await disconnected;
       assert.equal(renewed.socket.connected, true);
     });
 
-    test('an administrator closes it as any other', async () => {
+    test('an administrator closes a Socket.IO connection', async () => {
       const [ann] = uniqueUsers('ann');
       const client = await join(ann, { reconnection: false });
       const admin = await server.token('root', { scope: 'admin' });
       const list = async () =>
         (await rest(server, 'GET', `/admin/v1/connections?user=${ann}`, { token: admin })).body;
       const [{ conn_id: id }] = (await list()).connections;
-      const gone = client.disconnected();
+      const disconnected = client.disconnected();
       await rest(server, 'DELETE', `/admin/v1/connections/${id}`, { token: admin });
       assert.equal((await client.next('connection_closing')).reason, 'admin');
-      await gone;
+      await disconnected;
     });
   });
 
-test('a drain is told, and a client comes back to the server that follows', async () => {
-  const place = await startServer({ args: ['--workers', '1'] });
-  const { port } = place;
+test('a drain notifies clients, which reconnect to the next server', async () => {
+  const draining = await startServer({ args: ['--workers', '1'] });
+  const { port } = draining;
   const clients = [];
   for (const transports of Object.values(TRANSPORTS))
-    clients.push(await connectSocketIo(place, 'dora', { transports }));
-  const told = clients.map((client) => client.next('connection_closing'));
-  const stopped = place.stop();
-  for (const closing of await Promise.all(told)) assert.equal(closing.reason, 'draining');
+    clients.push(await connectSocketIo(draining, 'dora', { transports }));
+  const closings = clients.map((client) => client.next('connection_closing'));
+  const stopped = draining.stop();
+  for (const closing of await Promise.all(closings)) assert.equal(closing.reason, 'draining');
   assert.equal(await stopped, 0);
   const next = await startServer({ args: ['--workers', '1'], port });
   try {
@@ -411,7 +411,7 @@ test('a drain is told, and a client comes back to the server that follows', asyn
       if (!socket.active) socket.connect();
     }
     await Promise.all(
-      clients.map((client) => eventually(() => client.socket.connected, 'connection')),
+      clients.map((client) => eventually(() => client.socket.connected, 'the client has reconnected')),
     );
     for (const client of clients) assert.ok('server_time' in (await client.ask('heartbeat', {})));
   } finally {
@@ -420,16 +420,16 @@ test('a drain is told, and a client comes back to the server that follows', asyn
   }
 });
 
-test('leases of Socket.IO connections end with them', async () => {
+test('the lease of a Socket.IO connection ends with it', async () => {
   const [ann] = uniqueUsers('ann');
   const before = await metric(server, 'gateway_connections_active');
   const client = await connectSocketIo(server, ann);
   await client.upgraded();
   const { body } = await rest(server, 'GET', `/v1/presence/${ann}`, { user: ann });
   assert.equal(body.status, 'online');
-  const gone = client.disconnected();
+  const disconnected = client.disconnected();
   client.cut();
-  await gone;
+  await disconnected;
   client.close();
   await eventually(
     async () => (await metric(server, 'gateway_connections_active')) === before,

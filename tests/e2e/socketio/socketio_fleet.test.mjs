@@ -1,4 +1,4 @@
-/** Socket.IO on two gateways with Redis: friends, calls, chats and deliveries across both, native ones among them. */
+/** Socket.IO on two gateways with Redis: friends, calls, chats and deliveries across both. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { makeChat } from '../support/chats.mjs';
@@ -7,7 +7,7 @@ import { BACKENDS, startFleet } from '../support/fleet.mjs';
 import { befriend, uniqueUsers } from '../support/contacts.mjs';
 import { closeAllSocketIo, connectSocketIo, TRANSPORTS } from '../support/socketio.mjs';
 
-const is = (userId) => (event) => event.userId === userId;
+const isAbout = (userId) => (event) => event.userId === userId;
 
 let redis;
 let fleet;
@@ -32,20 +32,20 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
   describe(`a fleet, ${transport}`, () => {
     const join = (server, user) => connectSocketIo(server, user, { transports });
 
-    test('friends on two gateways hear of each other', async () => {
+    test('friends on two gateways receive each other’s presence', async () => {
       const [ann, bob, cat] = uniqueUsers('ann', 'bob', 'cat');
       await befriend(one, ann, bob);
       await befriend(one, ann, cat);
       const [client, native] = [await join(one, ann), await connect(two, cat)];
       const friend = await join(two, bob);
-      await client.next('friend_online', is(bob));
+      await client.next('friend_online', isAbout(bob));
       friend.close();
-      await client.next('friend_offline', is(bob));
+      await client.next('friend_offline', isAbout(bob));
       client.close();
       await native.nextChange(ann, 'offline');
     });
 
-    test('a call across gateways', async () => {
+    test('a call works across gateways', async () => {
       const [ann, bob] = uniqueUsers('ann', 'bob');
       await befriend(one, ann, bob);
       const [caller, callee] = [await join(one, ann), await join(two, bob)];
@@ -53,13 +53,13 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       assert.equal((await callee.next('call:incoming')).from, ann);
       callee.emit('call:accept', { from: ann });
       await caller.next('call:accepted');
-      await caller.next('friend_in_call', is(bob));
+      await caller.next('friend_in_call', isAbout(bob));
       caller.emit('call:end');
       await callee.next('call:ended');
-      await callee.next('friend_out_of_call', is(ann));
+      await callee.next('friend_out_of_call', isAbout(ann));
     });
 
-    test('messages, typing and deliveries across gateways', async () => {
+    test('messages, typing and deliveries reach clients on the other gateway', async () => {
       const [ann, bob] = uniqueUsers('ann', 'bob');
       await befriend(one, ann, bob);
       const chatId = `chat-${ann}`;

@@ -1,6 +1,6 @@
 /**
- * Connection state recovery in a fleet: who is cut off by one gateway is recovered by another, with its id and
- * what it missed, once and in order; what cannot be recovered is a clean new session.
+ * Connection state recovery in a fleet: a client that is cut off from one gateway is recovered by another, with
+ * its id and the events it missed, once and in order. What cannot be recovered becomes a new session.
  */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
@@ -56,7 +56,7 @@ for (const [kind, backend] of Object.entries(BACKENDS))
 
     const send = (user, text, from = two) => deliver(from, sender, user, { text });
 
-    /** Cut off by one gateway, away while `meanwhile` goes on, then back by itself on the other. */
+    /** Cuts the client off from one gateway, runs `meanwhile`, and waits until it has reconnected to the other. */
     const move = (client, user, meanwhile, { awayMs = 900, to = two } = {}) => {
       const cut = () => {
         proxy.forwardTo(to.port);
@@ -72,7 +72,7 @@ for (const [kind, backend] of Object.entries(BACKENDS))
       ]),
     );
     for (const [name, options] of KINDS)
-      test(`${name}: recovered on the other gateway, and back on the first`, async () => {
+      test(`a client is recovered on the other gateway, and again on the first: ${name}`, async () => {
         const [ann] = uniqueUsers('ann');
         const client = await join(ann, options);
         const { id } = client.socket;
@@ -86,7 +86,7 @@ for (const [kind, backend] of Object.entries(BACKENDS))
         assert.equal(client.socket.recovered, true);
         assert.equal(client.socket.id, id);
         const missed = [await nextText(client), await nextText(client), await nextText(client)];
-        assert.deepEqual(missed.sort(), ['one', 'three', 'two']); // by two roads: in any order
+        assert.deepEqual(missed.sort(), ['one', 'three', 'two']); // from two gateways, so in any order
         await send(ann, 'between');
         assert.equal(await nextText(client), 'between');
         await move(client, ann, () => send(ann, 'four'), { to: one });
@@ -94,10 +94,10 @@ for (const [kind, backend] of Object.entries(BACKENDS))
         assert.equal(client.socket.id, id);
         assert.equal(await nextText(client), 'four');
         await client.settle();
-        assert.equal(client.count('delivery'), 0, 'each once');
+        assert.equal(client.count('delivery'), 0, 'each event comes once');
       });
 
-    test('whatever comes while it is cut off and comes back, comes once and in order', async () => {
+    test('events sent while a client is cut off and reconnects arrive once and in order', async () => {
       const [ann] = uniqueUsers('ann');
       const client = await join(ann, { transports: ['websocket'] });
       let sent = 0;
@@ -110,21 +110,21 @@ for (const [kind, backend] of Object.entries(BACKENDS))
         }
       })();
       await sleep(100);
-      const back = client.connected();
+      const reconnected = client.connected();
       client.socket.io.reconnectionDelay(200);
       proxy.forwardTo(two.port);
       proxy.cut();
-      await back;
+      await reconnected;
       await sleep(100);
       goesOn = false;
       await stream;
       assert.equal(client.socket.recovered, true);
       for (let at = 0; at < sent; at += 1) assert.equal(await nextText(client), `${at}`);
       await client.settle();
-      assert.equal(client.count('delivery'), 0, 'each once');
+      assert.equal(client.count('delivery'), 0, 'each event comes once');
     });
 
-    test('who is away for too long starts anew', async () => {
+    test('a client that is away too long gets a new session', async () => {
       const [ann] = uniqueUsers('ann');
       const client = await join(ann, { transports: ['websocket'] });
       const { id } = client.socket;
@@ -135,7 +135,7 @@ for (const [kind, backend] of Object.entries(BACKENDS))
       assert.equal(client.count('delivery'), 0);
     });
 
-    test('too much to keep is not recovered in part', async () => {
+    test('a client with too many missed events is not recovered in part', async () => {
       const [ann] = uniqueUsers('ann');
       const client = await join(ann, { transports: ['websocket'] });
       await move(
@@ -149,14 +149,14 @@ for (const [kind, backend] of Object.entries(BACKENDS))
       assert.equal(client.count('delivery'), 0);
     });
 
-    test('an event in Redis that is none is not recovered, and does no harm', async () => {
+    test('an invalid event in Redis prevents recovery and does no harm', async () => {
       const [ann] = uniqueUsers('ann');
       const client = await join(ann, { transports: ['polling'] });
       const { id } = client.socket;
       await move(client, ann, async () => {
         await send(ann, 'lost');
-        const kept = async () => (await redis.keys(`recovery_events:*${ann}*`))[0];
-        const list = await eventually(kept, 'event in Redis');
+        const findList = async () => (await redis.keys(`recovery_events:*${ann}*`))[0];
+        const list = await eventually(findList, 'an event is stored in Redis');
         await redis.command('RPUSH', list, `${'f'.repeat(16)}${'0'.repeat(15)}1\x01`);
       });
       assert.equal(client.socket.recovered, false);
@@ -165,7 +165,7 @@ for (const [kind, backend] of Object.entries(BACKENDS))
       assert.equal(await nextText(client), 'after');
     });
 
-    test('the private id of somebody else recovers nothing, and takes nothing away', async () => {
+    test('another user’s private id recovers nothing and does not disturb its owner', async () => {
       const [ann, eve] = uniqueUsers('ann', 'eve');
       const client = await join(ann, { transports: ['websocket'] });
       await client.settle();
@@ -183,7 +183,7 @@ for (const [kind, backend] of Object.entries(BACKENDS))
       assert.equal(await nextText(client), 'secret');
     });
 
-    test('of two connections with one private id, one is recovered', async () => {
+    test('only one of two connections with the same private id is recovered', async () => {
       const [ann] = uniqueUsers('ann');
       const client = await join(ann, { transports: ['websocket'], reconnection: false });
       await client.settle();
@@ -197,7 +197,7 @@ for (const [kind, backend] of Object.entries(BACKENDS))
       assert.equal(both.filter(({ socket }) => socket.id === id).length, 1);
     });
 
-    test('who is sent away by a drain is recovered elsewhere', async () => {
+    test('a client of a draining gateway is recovered on another', async () => {
       const third = await fleet.start('gw-003');
       await fleet.waitUntilLinked();
       proxy.forwardTo(third.port);
@@ -206,60 +206,60 @@ for (const [kind, backend] of Object.entries(BACKENDS))
       const { id } = client.socket;
       await send(ann, 'before');
       assert.equal(await nextText(client), 'before');
-      let ended;
+      let stopped;
       const cut = () => {
         proxy.forwardTo(two.port);
-        ended = third.stop();
+        stopped = third.stop();
       };
       await cutOff(client, ann, { server: two, awayMs: 900, cut, meanwhile: () => send(ann, 'missed') });
-      assert.equal(await ended, 0);
+      assert.equal(await stopped, 0);
       assert.equal(client.socket.recovered, true);
       assert.equal(client.socket.id, id);
       assert.equal(await nextText(client), 'missed');
       await client.settle();
-      assert.equal(client.count('delivery'), 0, 'each once');
+      assert.equal(client.count('delivery'), 0, 'each event comes once');
     });
 
-    test('with its gateway a session dies', async () => {
+    test('a client of a crashed gateway gets a new session', async () => {
       const third = await fleet.start('gw-004');
       proxy.forwardTo(third.port);
       const [ann] = uniqueUsers('ann');
       const client = await join(ann, { transports: ['websocket'] });
       const { id } = client.socket;
-      const back = client.connected();
+      const reconnected = client.connected();
       proxy.forwardTo(two.port);
       await fleet.crash(third);
-      await back;
+      await reconnected;
       assert.equal(client.socket.recovered, false);
       assert.notEqual(client.socket.id, id);
       await send(ann, 'after');
       assert.equal(await nextText(client), 'after');
     });
 
-    test('what went by while Redis was away is not passed over in silence', async () => {
+    test('a client that missed events while Redis was unavailable is not recovered', async () => {
       const [ann, bob] = uniqueUsers('ann', 'bob');
       const chatId = `chat-${ann}`;
       await befriend(two, ann, bob);
       await makeChat(two, chatId, ann, bob);
       const native = await connect(two, bob);
       const client = await join(ann, { transports: ['websocket'] });
-      const say = async (body) => {
+      const sendWithoutRedis = async (body) => {
         const before = await metric(two, 'fanout_broadcasts');
         await redis.pause();
         const message = { type: 'send_message', chat_id: chatId, client_message_id: body, body };
         assert.equal((await native.ask(message)).type, 'message_ack');
-        await eventually(async () => (await metric(two, 'fanout_broadcasts')) > before, 'broadcast');
+        await eventually(async () => (await metric(two, 'fanout_broadcasts')) > before, 'the message is broadcast');
         await redis.resume();
-        await eventually(() => isReady(two), 'Redis is back');
+        await eventually(() => isReady(two), 'the gateway is ready again');
       };
-      await move(client, ann, () => say('not kept'), { awayMs: RECOVERY_MS - 1000 });
+      await move(client, ann, () => sendWithoutRedis('not kept'), { awayMs: RECOVERY_MS - 1000 });
       assert.equal(client.socket.recovered, false);
       await move(client, ann, () => send(ann, 'kept'), { to: one });
       assert.equal(client.socket.recovered, true);
       assert.equal(await nextText(client), 'kept');
     });
 
-    test('recoveries are counted where they happen', async () => {
+    test('the gateway that recovers a client counts it', async () => {
       assert.ok((await metric(two, 'socketio_recovered')) > 0);
     });
   });

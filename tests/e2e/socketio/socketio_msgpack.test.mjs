@@ -1,6 +1,6 @@
 /**
- * Socket.IO clients whose parser is socket.io-msgpack-parser. What packets do is tested against the npm
- * server with the same parser; then: they meet clients of every other kind, and are recovered like them.
+ * Socket.IO clients with socket.io-msgpack-parser. Packets are also tested against the npm server with the
+ * same parser. Then these clients exchange events with all other kinds, and are recovered like them.
  */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
@@ -24,16 +24,16 @@ import {
 
 const parser = PARSERS.MessagePack;
 
-/** Any value in MessagePack, be it a packet or not. */
+/** Encodes any value in MessagePack, whether it is a packet or not. */
 const encode = (value) => new parser.Encoder().encode(value)[0];
 
 const [CONNECT, DISCONNECT, EVENT, ACK] = [0, 1, 2, 3];
 
 const packet = (type, data, more = {}) => encode({ type, nsp: '/', ...(data && { data }), ...more });
 
-/** A WebSocket by hand that has joined the namespace; what comes next is not looked at. */
-async function joinByHand(server, user) {
-  const token = await server.token(user); // first: a socket that answers no pings does not live long
+/** Opens an Engine.IO WebSocket that has joined the main namespace. */
+async function joinBySocket(server, user) {
+  const token = await server.token(user); // first, because a socket that answers no pings soon ends
   const socket = new EngineSocket(server);
   await socket.opened;
   await socket.next();
@@ -48,20 +48,20 @@ describeBoth(
     const whole = packet(EVENT, ['heartbeat', {}], { id: 1 });
     for (const [what, bytes] of [
       ['an empty packet', Buffer.alloc(0)],
-      ['the byte that means nothing', Buffer.from([0xc1])],
+      ['the unused byte 0xc1', Buffer.from([0xc1])],
       ['a number', Buffer.from([7])],
       ['nil', Buffer.from([0xc0])],
       ['an array', encode([EVENT, ['heartbeat']])],
       ['an empty map', encode({})],
-      ['a packet that is cut short', whole.subarray(0, -1)],
-      ['a packet with a byte too many', Buffer.concat([whole, Buffer.from([0])])],
-      ['a count beyond all bytes', Buffer.from([0xdd, 0xff, 0xff, 0xff, 0xff])],
-      ['a length beyond all bytes', Buffer.from([0x81, 0xdb, 0xff, 0xff, 0xff, 0xff, 0x61])],
+      ['an incomplete packet', whole.subarray(0, -1)],
+      ['a packet with an extra byte', Buffer.concat([whole, Buffer.from([0])])],
+      ['a count beyond the packet’s end', Buffer.from([0xdd, 0xff, 0xff, 0xff, 0xff])],
+      ['a length beyond the packet’s end', Buffer.from([0x81, 0xdb, 0xff, 0xff, 0xff, 0xff, 0x61])],
       ['an unknown packet type', packet(5, ['heartbeat'])],
       ['a type that is no number', packet('2', ['heartbeat'])],
       ['no namespace', encode({ type: EVENT, data: ['heartbeat'] })],
       ['a namespace that is no text', packet(EVENT, ['heartbeat'], { nsp: 7 })],
-      ['a namespace nobody connected to', packet(EVENT, ['heartbeat'], { nsp: '/admin' })],
+      ['a namespace that was not joined', packet(EVENT, ['heartbeat'], { nsp: '/admin' })],
       ['an event without data', packet(EVENT)],
       ['an event that is no array', packet(EVENT, { a: 1 })],
       ['an acknowledgement without data', packet(ACK)],
@@ -70,10 +70,10 @@ describeBoth(
       ['a second CONNECT', packet(CONNECT, { token: 'x' })],
       ['text', '42["heartbeat",{}]'],
     ])
-      test(`${what} closes the connection, alone`, async () => {
+      test(`${what} closes only its own connection`, async () => {
         const token = await server.token('near');
         const bystander = await connectSocketIo(server, 'near', { token, parser });
-        const socket = await joinByHand(server, 'bad');
+        const socket = await joinBySocket(server, 'bad');
         socket.send(bytes);
         await socket.ended();
         assert.ok('server_time' in (await bystander.ask('heartbeat', {})));
@@ -102,11 +102,11 @@ describeBoth(
     for (const [what, ...packets] of [
       ['an unknown event', packet(EVENT, ['no such thing', 1, 2, 3])],
       ['a number as event name', packet(EVENT, [7])],
-      ['an acknowledgement nobody asked for', packet(ACK, ['x'], { id: 99 })],
-      ['members nobody knows', packet(EVENT, ['no such thing'], { options: {}, x: [{}] })],
+      ['an unexpected acknowledgement', packet(ACK, ['x'], { id: 99 })],
+      ['unknown members', packet(EVENT, ['no such thing'], { options: {}, x: [{}] })],
     ])
       test(`${what} does no harm`, async () => {
-        const socket = await joinByHand(server, 'odd');
+        const socket = await joinBySocket(server, 'odd');
         socket.send(...packets, packet(EVENT, ['heartbeat', {}], { id: 5 }));
         const isAnswer = (answer) => Buffer.isBuffer(answer) && answer.includes('server_time');
         while (!isAnswer(await socket.take()));
@@ -116,7 +116,7 @@ describeBoth(
   { parser },
 );
 
-describe('MessagePack and everybody else', () => {
+describe('MessagePack clients among others', () => {
   let server;
   let backend;
   let proxy;
@@ -138,14 +138,14 @@ describe('MessagePack and everybody else', () => {
     closeAllSocketIo();
   });
 
-  const is = (userId) => (event) => event.userId === userId;
+  const isAbout = (userId) => (event) => event.userId === userId;
 
   for (const [transport, transports] of Object.entries(TRANSPORTS))
     describe(transport, () => {
       const join = (user, options) =>
         connectSocketIo(server, user, { transports, parser, ...options });
 
-      test('presence, messages and typing, from and to clients of every kind', async () => {
+      test('presence, messages and typing pass between clients of every kind', async () => {
         const [ann, bob, cat] = uniqueUsers('ann', 'bob', 'cat');
         await befriend(server, ann, bob);
         await befriend(server, ann, cat);
@@ -153,8 +153,8 @@ describe('MessagePack and everybody else', () => {
         const packed = await join(ann);
         const plain = await join(bob, { parser: undefined });
         const native = await connect(server, cat);
-        await packed.next('friend_online', is(bob));
-        await packed.next('friend_online', is(cat));
+        await packed.next('friend_online', isAbout(bob));
+        await packed.next('friend_online', isAbout(cat));
         const chatId = await newChat(server, ann, bob, cat);
         const chat = { chat_id: chatId };
         assert.equal((await packed.ask('open_chat', chat)).type, 'chat_snapshot');
@@ -174,17 +174,17 @@ describe('MessagePack and everybody else', () => {
         assert.equal(third, `${body}3`);
         assert.equal(sequence, stored.sequence + 2);
         native.send({ type: 'typing_start', ...chat });
-        assert.deepEqual(await packed.next('typing', is(cat)), {
+        assert.deepEqual(await packed.next('typing', isAbout(cat)), {
           roomId: chatId, userId: cat, typing: true,
         });
         packed.emit('typing:start', { roomId: chatId });
-        assert.equal((await plain.next('typing', is(ann))).typing, true);
+        assert.equal((await plain.next('typing', isAbout(ann))).typing, true);
         packed.close();
-        await plain.next('friend_offline', is(ann));
+        await plain.next('friend_offline', isAbout(ann));
         assert.equal((await native.nextChange(ann, 'offline')).status, 'offline');
       });
 
-      test('a call', async () => {
+      test('a call and its signals pass between MessagePack and JSON clients', async () => {
         const [ann, bob] = uniqueUsers('ann', 'bob');
         await befriend(server, ann, bob);
         const [caller, callee] = [await join(ann), await join(bob, { parser: undefined })];
@@ -210,7 +210,7 @@ describe('MessagePack and everybody else', () => {
         await callee.next('call:ended');
       });
 
-      test('whatever is delivered arrives as it was', async () => {
+      test('deliveries of any JSON arrive unchanged', async () => {
         const [ann] = uniqueUsers('ann');
         const client = await join(ann);
         for (const data of [
@@ -230,27 +230,26 @@ describe('MessagePack and everybody else', () => {
         binary: Buffer.from('hi'),
         'an ArrayBuffer': new Uint8Array([1, 2]).buffer,
         'a date': new Date(),
-        'very deep': JSON.parse(`${'['.repeat(50)}${']'.repeat(50)}`),
+        'nested too deep': JSON.parse(`${'['.repeat(50)}${']'.repeat(50)}`),
       }))
         test(`an argument that is ${what} is refused, and the connection stays`, async () => {
           const [ann] = uniqueUsers('ann');
           await expectRefused(await join(ann), value);
         });
 
-      test('who is cut off is recovered, with its id and what it missed, again and again', async () => {
+      test('a client is recovered repeatedly, with its id and the events it missed', async () => {
         const [ann] = uniqueUsers('ann');
-        const place = { ...server, url: proxy.url };
-        const client = await connectSocketIo(place, ann, {
+        const client = await connectSocketIo({ ...server, url: proxy.url }, ann, {
           transports, parser, randomizationFactor: 0,
         });
         const { id } = client.socket;
         const send = (text) => deliver(server, backend, ann, { text });
-        const away = (meanwhile) =>
+        const cutOffWhile = (meanwhile) =>
           cutOff(client, ann, { server, awayMs: 600, cut: () => proxy.cut(), meanwhile });
         await send('before');
         assert.equal(await nextText(client), 'before');
         for (const [one, two] of [['one', 'two'], ['ä\n"', 'three']]) {
-          await away(async () => {
+          await cutOffWhile(async () => {
             await send(one);
             await send(two);
           });
@@ -262,10 +261,10 @@ describe('MessagePack and everybody else', () => {
         await send('after');
         assert.equal(await nextText(client), 'after');
         await client.settle();
-        assert.equal(client.count('delivery'), 0, 'each once');
+        assert.equal(client.count('delivery'), 0, 'each event comes once');
       });
 
-      test('a token that is not good is refused, and a good one may follow', async () => {
+      test('an invalid token is refused, and a valid one is accepted afterwards', async () => {
         const [ann] = uniqueUsers('ann');
         const auth = { token: 'nonsense' };
         const client = openSocketIo(server, { transports, parser, auth });
@@ -277,12 +276,12 @@ describe('MessagePack and everybody else', () => {
         assert.ok('server_time' in (await client.ask('heartbeat', {})));
       });
 
-      test('user:disconnect is acknowledged, and the server lets go', async () => {
+      test('user:disconnect is acknowledged, and the server disconnects', async () => {
         const [ann] = uniqueUsers('ann');
         const client = await join(ann);
-        const gone = client.disconnected();
+        const disconnected = client.disconnected();
         assert.equal((await client.ask('user:disconnect')).type, 'ok');
-        assert.equal(await gone, 'io server disconnect');
+        assert.equal(await disconnected, 'io server disconnect');
       });
     });
 });

@@ -1,26 +1,26 @@
-/** Polling on several processes that share a port: every request may reach another one. */
+/** Polling on several processes that share a port: each request may reach another process. */
 import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
 import { after, afterEach, before, test } from 'node:test';
 import { eventually, sleep } from '../support/client.mjs';
 import { engineSend } from '../support/engine.mjs';
 import {
+  exchangeHeartbeats,
   expectAllAnswered,
   joinRoaming,
   OK,
-  exchangeHeartbeats,
+  postInTurns,
   startOnSamePort,
   startRoaming,
-  postInTurns,
   UNKNOWN_SID,
 } from '../support/roaming.mjs';
 import { startServer } from '../support/server.mjs';
 import { closeAllSocketIo, connectSocketIo, TRANSPORTS } from '../support/socketio.mjs';
 
-/** So many new connections meet both processes, but for one time in 10^9. */
+/** This many new connections reach both processes, except once in 10^9 runs. */
 const REQUESTS = 30;
 const CLIENTS = 30;
-/** By then each client's poll waits where its session is, and none is on its way through another process. */
+/** By then each client's poll has reached its session, and none is being moved by another process. */
 const POLLS_WAIT_MS = 1000;
 
 let first;
@@ -43,8 +43,8 @@ afterEach(closeAllSocketIo);
 
 const poll = (sid) => engineSend(first, { query: { sid } });
 
-/** Which process a client's session is on. */
-async function placeOf(client) {
+/** The process that has a client's session. */
+async function processOf(client) {
   return (await client.next('connection_established')).server_id.replace(/-\d$/, '');
 }
 
@@ -52,7 +52,7 @@ const connectMany = (transports) =>
   Promise.all(
     Array.from({ length: CLIENTS }, async () => {
       const client = await connectSocketIo(first, 'roam', { token, transports });
-      client.place = await placeOf(client);
+      client.process = await processOf(client);
       return client;
     }),
   );
@@ -61,58 +61,58 @@ test('a session is served by whichever process its requests reach', async () => 
   await exchangeHeartbeats(await joinRoaming(first, token), { requests: REQUESTS });
 });
 
-test('a connection goes back and forth between processes', async () => {
+test('one connection serves sessions on several processes', async () => {
   await postInTurns(await Promise.all(Array.from({ length: 8 }, () => startRoaming(first))), Agent);
 });
 
-test('a large body arrives whole at another process', async () => {
+test('a large body arrives complete at another process', async () => {
   await exchangeHeartbeats(await joinRoaming(first, token), { requests: 12, paddingBytes: 400000 });
 });
 
 for (const [name, transports] of Object.entries(TRANSPORTS))
-  test(`many clients, ${name}`, async () => {
+  test(`many clients are spread over both processes and answered, ${name}`, async () => {
     const clients = await connectMany(transports);
-    assert.equal(new Set(clients.map(({ place }) => place)).size, 2, 'they are spread');
+    assert.equal(new Set(clients.map(({ process }) => process)).size, 2, 'the clients are spread');
     await expectAllAnswered(clients, transports);
   });
 
-test('ids that name nobody are unknown, and nothing else happens', async () => {
+test('invalid session ids are unknown and do no harm', async () => {
   const session = await startRoaming(first);
   const { sid } = session;
-  const strange = ['A'.repeat(sid.length), `${sid.slice(0, 8)}${'A'.repeat(22)}`, 'x', `${sid}A`];
-  for (const other of strange)
+  const invalid = ['A'.repeat(sid.length), `${sid.slice(0, 8)}${'A'.repeat(22)}`, 'x', `${sid}A`];
+  for (const other of invalid)
     for (let at = 0; at < 6; at += 1) assert.deepEqual(await poll(other), UNKNOWN_SID);
   assert.deepEqual(await session.post('3'), OK);
 });
 
-test('a process that drains serves its polling clients until it has told them', async () => {
+test('a draining process serves its polling clients until they are notified', async () => {
   const third = await startAnother('third');
-  const clients = (await connectMany(['polling'])).filter(({ place }) => place === 'third');
+  const clients = (await connectMany(['polling'])).filter(({ process }) => process === 'third');
   assert.ok(clients.length > 0);
   await sleep(POLLS_WAIT_MS);
-  const told = Promise.all(clients.map((client) => client.next('connection_closing')));
+  const closings = Promise.all(clients.map((client) => client.next('connection_closing')));
   const stopped = third.stop();
-  await eventually(() => third.log().includes('event=draining'), 'draining');
-  for (const client of clients) client.emit('heartbeat', {}); // by way of the others: it accepts no more
+  await eventually(() => third.log().includes('event=draining'), 'the third process drains');
+  for (const client of clients) client.emit('heartbeat', {}); // through the others: it accepts no new connections
   assert.equal(await stopped, 0);
-  assert.ok((await told).every(({ reason }) => reason === 'draining'));
-  for (const client of clients) assert.notEqual(await placeOf(client), 'third');
+  assert.ok((await closings).every(({ reason }) => reason === 'draining'));
+  for (const client of clients) assert.notEqual(await processOf(client), 'third');
 });
 
-test('when a process dies its sessions are unknown, and clients come back to the others', async () => {
+test('the sessions of a killed process are unknown, and its clients reconnect to the others', async () => {
   const third = await startAnother('third');
   const clients = await connectMany(['polling']);
-  const hers = clients.filter(({ place }) => place === 'third');
-  const others = clients.filter(({ place }) => place !== 'third');
+  const ofThird = clients.filter(({ process }) => process === 'third');
+  const others = clients.filter(({ process }) => process !== 'third');
   const cuts = [];
   for (const { socket } of others) socket.on('disconnect', () => cuts.push(socket.id));
   await sleep(POLLS_WAIT_MS);
-  const sids = hers.map(({ socket }) => socket.io.engine.id);
+  const sids = ofThird.map(({ socket }) => socket.io.engine.id);
   assert.ok(sids.length > 0);
   assert.equal(await third.stop('SIGKILL'), 'SIGKILL');
   for (const sid of sids) assert.deepEqual(await poll(sid), UNKNOWN_SID);
-  for (const client of hers) assert.notEqual(await placeOf(client), 'third');
+  for (const client of ofThird) assert.notEqual(await processOf(client), 'third');
   for (const client of clients)
     assert.ok('server_time' in (await client.ask('heartbeat', {})));
-  assert.deepEqual(cuts, [], 'nobody else was cut');
+  assert.deepEqual(cuts, [], 'no other client was disconnected');
 });

@@ -1,4 +1,4 @@
-/** Socket.IO 5 over every transport: namespaces, events, acknowledgements, and packets that are none. */
+/** Socket.IO 5 over every transport: namespaces, events, acknowledgements, and invalid packets. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sleep } from '../support/client.mjs';
@@ -17,7 +17,7 @@ for (const [name, parser] of Object.entries(PARSERS))
     `Socket.IO clients, ${name}`,
     (server) => {
       for (const [transport, transports] of Object.entries(TRANSPORTS)) {
-        test(`acknowledgements, ${transport}`, async () => {
+        test(`events are acknowledged, ${transport}`, async () => {
           const token = await server.token('ack');
           const client = await connectSocketIo(server, 'ack', { token, transports, parser });
           const answers = await Promise.all(
@@ -29,13 +29,13 @@ for (const [name, parser] of Object.entries(PARSERS))
           assert.ok('server_time' in (await client.ask('heartbeat', {})));
         });
 
-        test(`no token, no connection, ${transport}`, async () => {
+        test(`a client without a token is refused, ${transport}`, async () => {
           const client = openSocketIo(server, { transports, parser });
           const { message } = await connectError(client);
           assert.match(message, /token is needed/);
         });
 
-        test(`no auth at all, no connection, ${transport}`, async () => {
+        test(`a client without auth is refused, ${transport}`, async () => {
           const client = openSocketIo(server, { transports, parser, auth: undefined });
           assert.match((await connectError(client)).message, /token is needed/);
         });
@@ -46,7 +46,7 @@ for (const [name, parser] of Object.entries(PARSERS))
           assert.equal((await connectError(client)).message, 'Invalid namespace');
         });
 
-        test(`a client that disconnects is let go and may come back, ${transport}`, async () => {
+        test(`a client may disconnect and connect again, ${transport}`, async () => {
           const token = await server.token('leave');
           const client = await connectSocketIo(server, 'leave', { token, transports, parser });
           client.socket.disconnect();
@@ -56,7 +56,7 @@ for (const [name, parser] of Object.entries(PARSERS))
           assert.ok('server_time' in (await client.ask('heartbeat', {})));
         });
 
-        test(`pings keep it, ${transport}`, async () => {
+        test(`pings keep the session alive, ${transport}`, async () => {
           const token = await server.token('ping');
           const client = await connectSocketIo(server, 'ping', { token, transports, parser });
           const { id } = client.socket;
@@ -86,9 +86,9 @@ describeBoth('Socket.IO packets', (server) => {
     ['too many attachments', 'join', '4511-["x"]'],
     ['attachments without a dash', 'join', '455["x",{"_placeholder":true,"num":0}]'],
     ['text where an attachment is due', 'join', '451-["x",{"_placeholder":true,"num":0}]', '42["y"]'],
-    ['an attachment nobody announced', 'join', Buffer.from([1, 2, 3])],
-    ['an attachment beyond the last', 'join', '451-["x",{"_placeholder":true,"num":7}]', Buffer.from([1])],
-    ['an attachment of no number', 'join', '451-["x",{"_placeholder":true,"num":"splice"}]', Buffer.from([1])],
+    ['an attachment that was not announced', 'join', Buffer.from([1, 2, 3])],
+    ['a placeholder beyond the last attachment', 'join', '451-["x",{"_placeholder":true,"num":7}]', Buffer.from([1])],
+    ['a placeholder that is no number', 'join', '451-["x",{"_placeholder":true,"num":"splice"}]', Buffer.from([1])],
   ])
     test(`${what} closes the connection`, async () => {
       const socket = new EngineSocket(server);
@@ -109,7 +109,7 @@ describeBoth('Socket.IO packets', (server) => {
     ['an event without data', '42'],
     ['an event without data that asks to be acknowledged', '420'],
     ['a binary event without data', '451-', Buffer.from([1])],
-    ['an acknowledgement nobody asked for', '4399["x"]'],
+    ['an unexpected acknowledgement', '4399["x"]'],
     ['an acknowledgement of nothing', '43'],
     ['a flood of pongs', ...Array(1000).fill('3')],
   ])

@@ -1,6 +1,6 @@
 /**
- * Connection state recovery with the npm client: after a short cut it is `recovered`, has its id and gets
- * what it missed; what cannot be recovered is a clean new session.
+ * Connection state recovery with the npm client: after a short interruption it is `recovered`, keeps its id and
+ * gets the events it missed. What cannot be recovered becomes a new session.
  */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
@@ -41,25 +41,25 @@ afterEach(() => {
 
 const send = (user, text) => deliver(server, backend, user, { text });
 
-/** Away for as long as `meanwhile` takes. */
-const away = (client, user, meanwhile) =>
+/** Cuts the client off while `meanwhile` runs. */
+const cutOffWhile = (client, user, meanwhile) =>
   cutOff(client, user, { server, awayMs: 600, cut: () => proxy.cut(), meanwhile });
 
 for (const [transport, transports] of Object.entries(TRANSPORTS))
   describe(`recovery, ${transport}`, () => {
     const join = (user, options) => {
-      const place = { ...server, url: proxy.url };
-      return connectSocketIo(place, user, { transports, randomizationFactor: 0, ...options });
+      const throughProxy = { ...server, url: proxy.url };
+      return connectSocketIo(throughProxy, user, { transports, randomizationFactor: 0, ...options });
     };
 
-    test('a client that was cut off is recovered, with its id and what it missed', async () => {
+    test('a client that was cut off is recovered, with its id and the events it missed', async () => {
       const [ann] = uniqueUsers('ann');
       const client = await join(ann);
       const { id } = client.socket;
       assert.equal(client.socket.recovered, false);
       await send(ann, 'before');
       assert.equal(await nextText(client), 'before');
-      await away(client, ann, async () => {
+      await cutOffWhile(client, ann, async () => {
         await send(ann, 'one');
         await send(ann, 'two');
       });
@@ -70,24 +70,24 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       await send(ann, 'after');
       assert.equal(await nextText(client), 'after');
       await client.settle();
-      assert.equal(client.count('delivery'), 0, 'each once');
+      assert.equal(client.count('delivery'), 0, 'each event comes once');
     });
 
-    test('again and again', async () => {
+    test('a client is recovered repeatedly', async () => {
       const [ann] = uniqueUsers('ann');
       const client = await join(ann);
       const { id } = client.socket;
       for (const text of ['one', 'two', 'three']) {
-        await away(client, ann, () => send(ann, text));
+        await cutOffWhile(client, ann, () => send(ann, text));
         assert.equal(client.socket.recovered, true);
         assert.equal(client.socket.id, id);
         assert.equal(await nextText(client), text);
       }
       await client.settle();
-      assert.equal(client.count('delivery'), 0, 'each once');
+      assert.equal(client.count('delivery'), 0, 'each event comes once');
     });
 
-    test('messages of chats are recovered, and chats stay open', async () => {
+    test('messages are recovered, and chats and subscriptions stay open', async () => {
       const [ann, bob] = uniqueUsers('ann', 'bob');
       await befriend(server, ann, bob);
       const body = { members: [ann, bob] };
@@ -96,7 +96,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       const native = await connect(server, bob);
       await client.ask('open_chat', { chat_id: chatId });
       await client.ask('subscribe_presence', { user_ids: [bob] });
-      await away(client, ann, () =>
+      await cutOffWhile(client, ann, () =>
         native.ask({
           type: 'send_message', chat_id: chatId, client_message_id: 'x', body: 'missed',
         }),
@@ -110,7 +110,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       assert.equal((await client.next('typing')).userId, bob);
     });
 
-    test('a call goes on', async () => {
+    test('a call continues after a recovery', async () => {
       const [ann, bob] = uniqueUsers('ann', 'bob');
       await befriend(server, ann, bob);
       const client = await join(ann);
@@ -119,28 +119,28 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
       const { call_id: callId } = await native.next('call_incoming');
       await native.ask({ type: 'call_accept', call_id: callId });
       await client.next('call:accepted');
-      await away(client, ann, () => {});
+      await cutOffWhile(client, ann, () => {});
       assert.equal(client.socket.recovered, true);
       const answer = await client.ask('call_signal', { call_id: callId, data: 'here again' });
       assert.equal(answer.type, 'ok', JSON.stringify(answer));
       assert.equal((await native.next('call_signal')).data, 'here again');
     });
 
-    test('who is away for too long starts anew', async () => {
+    test('a client that is away too long gets a new session', async () => {
       const [ann] = uniqueUsers('ann');
       const client = await join(ann);
       const { id } = client.socket;
       client.socket.io.reconnectionDelay(RECOVERY_MS + 1000);
       client.socket.io.reconnectionDelayMax(RECOVERY_MS + 1000);
       await waitUntilSettled(client);
-      const back = client.connected();
+      const reconnected = client.connected();
       proxy.cut();
-      await back;
+      await reconnected;
       assert.equal(client.socket.recovered, false);
       assert.notEqual(client.socket.id, id);
     });
 
-    test('who leaves starts anew', async () => {
+    test('a client that disconnects by itself gets a new session', async () => {
       const [ann] = uniqueUsers('ann');
       const client = await join(ann);
       const { id } = client.socket;
@@ -153,7 +153,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
     });
   });
 
-test('too much to keep is not recovered in part', async () => {
+test('a client with too many missed events is not recovered in part', async () => {
   const [ann] = uniqueUsers('ann');
   const client = await connectSocketIo({ ...server, url: proxy.url }, ann, {
     transports: ['websocket'],
@@ -170,7 +170,7 @@ test('too much to keep is not recovered in part', async () => {
   assert.equal(client.count('delivery'), 0);
 });
 
-test('the private id of somebody else recovers nothing', async () => {
+test('another user’s private id recovers nothing', async () => {
   const [ann, eve] = uniqueUsers('ann', 'eve');
   const client = await connectSocketIo({ ...server, url: proxy.url }, ann, {
     transports: ['websocket'],
@@ -189,6 +189,6 @@ test('the private id of somebody else recovers nothing', async () => {
   assert.equal(thief.count('delivery'), 0);
 });
 
-test('recoveries are counted', async () => {
+test('a metric counts recoveries', async () => {
   assert.ok((await metric(server, 'socketio_recovered')) > 0);
 });

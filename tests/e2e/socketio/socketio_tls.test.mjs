@@ -1,4 +1,4 @@
-/** Polling over https: a TLS session goes from worker to worker with its socket, but to no other process. */
+/** Polling over https: a TLS connection can move between workers, but not to another process. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent } from 'node:https';
@@ -7,19 +7,19 @@ import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { certificateSettings, makeCertificate } from '../support/certificate.mjs';
 import {
+  exchangeHeartbeats,
   expectAllAnswered,
   joinRoaming,
-  exchangeHeartbeats,
+  postInTurns,
   startOnSamePort,
   startRoaming,
-  postInTurns,
   UNKNOWN_SID,
 } from '../support/roaming.mjs';
 import { startServer } from '../support/server.mjs';
 import { closeAllSocketIo, connectSocketIo, TRANSPORTS } from '../support/socketio.mjs';
 
 const WORKERS = 4;
-/** So many new connections meet every one of a few workers. */
+/** This many new connections reach each of a few workers. */
 const REQUESTS = 40;
 const CLIENTS = 24;
 
@@ -41,34 +41,34 @@ after(async () => {
 });
 afterEach(closeAllSocketIo);
 
-const connectOne = (transports) =>
+const connectClient = (transports) =>
   connectSocketIo(server, 'tess', { token, transports, rejectUnauthorized: false });
 
 test('a session is served by whichever worker its requests reach', async () => {
   await exchangeHeartbeats(await joinRoaming(server, token), { requests: REQUESTS });
 });
 
-test('bodies of many records arrive whole', async () => {
+test('a body of many TLS records arrives complete', async () => {
   await exchangeHeartbeats(await joinRoaming(server, token), { requests: 12, paddingBytes: 200000 });
 });
 
-test('a connection goes from worker to worker and back', async () => {
+test('one connection serves sessions on several workers', async () => {
   const sessions = Array.from({ length: 8 }, () => joinRoaming(server, token));
   await postInTurns(await Promise.all(sessions), Agent);
 });
 
 for (const [name, transports] of Object.entries(TRANSPORTS))
-  test(`many clients, ${name}`, async () => {
+  test(`many clients are spread over the workers and answered, ${name}`, async () => {
     const clients = await Promise.all(
-      Array.from({ length: CLIENTS }, () => connectOne(transports)),
+      Array.from({ length: CLIENTS }, () => connectClient(transports)),
     );
     await expectAllAnswered(clients, transports);
-    const places = clients.map((client) => client.next('connection_established'));
-    const ids = (await Promise.all(places)).map(({ server_id: id }) => id);
-    assert.ok(new Set(ids).size > 1, 'they are spread');
+    const greetings = clients.map((client) => client.next('connection_established'));
+    const ids = (await Promise.all(greetings)).map(({ server_id: id }) => id);
+    assert.ok(new Set(ids).size > 1, 'the clients are spread');
   });
 
-test('a request that reaches another process is refused, so that the client starts anew', async () => {
+test('a request that reaches another process is refused, so that the client starts a new session', async () => {
   const second = await startOnSamePort(server, {
     args: [...ARGS, '--node-id', 'second'],
     settings: certificateSettings(directory),
@@ -82,7 +82,7 @@ test('a request that reaches another process is refused, so that the client star
   }
   assert.deepEqual([...statuses].sort(), [200, 400]);
   const clients = await Promise.all(
-    Array.from({ length: CLIENTS }, () => connectOne(['websocket'])),
+    Array.from({ length: CLIENTS }, () => connectClient(['websocket'])),
   );
   for (const client of clients) assert.ok('server_time' in (await client.ask('heartbeat', {})));
   assert.equal(await second.stop(), 0);

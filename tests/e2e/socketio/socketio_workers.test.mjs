@@ -1,15 +1,21 @@
-/** Polling on several workers: every request may reach another one, and the session does not mind. */
+/** Polling on several workers: each request may reach another worker, and the session works all the same. */
 import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
 import { after, afterEach, before, test } from 'node:test';
 import { closeAll, connect, devToken, eventually, rest } from '../support/client.mjs';
 import { befriend, uniqueUsers } from '../support/contacts.mjs';
-import { expectAllAnswered, exchangeHeartbeats, joinRoaming, startRoaming, postInTurns } from '../support/roaming.mjs';
+import {
+  exchangeHeartbeats,
+  expectAllAnswered,
+  joinRoaming,
+  postInTurns,
+  startRoaming,
+} from '../support/roaming.mjs';
 import { startServer } from '../support/server.mjs';
 import { closeAllSocketIo, connectSocketIo, TRANSPORTS } from '../support/socketio.mjs';
 
 const WORKERS = 4;
-/** So many new connections meet every one of a few workers. */
+/** This many new connections reach each of a few workers. */
 const REQUESTS = 60;
 
 let server;
@@ -27,17 +33,17 @@ test('a session is served by whichever worker its requests reach', async () => {
   await exchangeHeartbeats(await joinRoaming(server, await devToken(server, 'roam')), { requests: REQUESTS });
 });
 
-test('a connection that was handed over serves further requests, of others too', async () => {
+test('a connection that was moved to another worker serves further requests, also of other sessions', async () => {
   await postInTurns(await Promise.all(Array.from({ length: 8 }, () => startRoaming(server))), Agent);
 });
 
-test('a large body arrives whole at another worker', async () => {
+test('a large body arrives complete at another worker', async () => {
   const session = await joinRoaming(server, await devToken(server, 'large'));
   await exchangeHeartbeats(session, { requests: 12, paddingBytes: 60000 });
 });
 
 for (const [transport, transports] of Object.entries(TRANSPORTS))
-  test(`many clients, ${transport}`, async () => {
+  test(`many clients are spread over the workers and answered, ${transport}`, async () => {
     const [ann] = uniqueUsers('ann');
     const token = await devToken(server, ann);
     const clients = await Promise.all(
@@ -48,8 +54,8 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
     const path = `/admin/v1/connections?user=${ann}`;
     const { body } = await rest(server, 'GET', path, { token: admin });
     assert.equal(body.connections.length, clients.length);
-    const places = new Set(body.connections.map(({ server_id: id }) => id));
-    assert.ok(places.size > 1, 'they are spread');
+    const workers = new Set(body.connections.map(({ server_id: id }) => id));
+    assert.ok(workers.size > 1, 'the clients are spread');
   });
 
 test('friends on different workers, polling and native, see each other', async () => {
@@ -65,6 +71,6 @@ test('friends on different workers, polling and native, see each other', async (
     await eventually(async () => {
       const { body } = await rest(server, 'GET', `/v1/presence/${ann}`, { user: bob });
       return body.status === 'offline';
-    }, 'offline');
+    }, `${ann} is offline`);
   }
 });
