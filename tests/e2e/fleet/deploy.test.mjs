@@ -1,4 +1,4 @@
-/** What deploy/ gives away, used as it stands: real redis-server, real HAProxy, the program's own opinion of YAML. */
+/** The files of deploy/, unchanged, with a real redis-server, a real HAProxy and the program itself. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,7 +24,7 @@ test('redis.conf gives a real Redis the settings of the design', async (t) => {
   assert.equal(await setting('timeout'), '0');
 });
 
-test('the files of the fleet are valid', async () => {
+test('gateway.yaml and ledger.yaml are valid', async () => {
   const gateway = await rollcall('serve', '--config', deployed('fleet/gateway.yaml'), '--print-config');
   assert.equal(gateway.code, 0, gateway.stderr);
   assert.match(gateway.stdout, /remote:\/\/ledger\.internal:7300/);
@@ -32,7 +32,7 @@ test('the files of the fleet are valid', async () => {
   assert.equal(ledger.code, 0, ledger.stderr);
 });
 
-/** HAProxy with our file in front of these two. */
+/** Starts HAProxy with deploy/haproxy.cfg in front of two gateways. */
 async function startHaproxy(t, servers) {
   const [port] = await freePorts(1);
   const [one, two] = servers.map(({ port: at }) => `127.0.0.1:${at}`);
@@ -46,13 +46,13 @@ async function startHaproxy(t, servers) {
     stdio: 'ignore',
   });
   t.after(async () => {
-    const gone = once(child, 'exit');
+    const exited = once(child, 'exit');
     child.kill('SIGKILL');
-    await gone;
+    await exited;
   });
   const front = { url: `http://127.0.0.1:${port}/` };
-  const answers = () => fetch(new URL('/healthz', front.url)).then(({ ok }) => ok, () => false);
-  await eventually(answers, 'HAProxy answers');
+  const isHealthy = () => fetch(new URL('/healthz', front.url)).then(({ ok }) => ok, () => false);
+  await eventually(isHealthy, 'HAProxy forwards requests');
   return front;
 }
 
@@ -71,29 +71,29 @@ test('HAProxy passes WebSockets, and sends no new clients to a gateway without R
   const [, two] = fleet.gateways;
   const front = await startHaproxy(t, fleet.gateways);
 
-  const enter = async (n) => {
-    const client = keepAlive(await connect(front, `guest-${n}`), 1000);
+  const connectUser = async (n) => {
+    const client = keepAlive(await connect(front, `user-${n}`), 1000);
     clients.push(client);
     return client;
   };
-  for (let n = 0; n < 8; n += 1) await enter(n);
-  const homes = new Map();
+  for (let n = 0; n < 8; n += 1) await connectUser(n);
+  const counts = new Map();
   for (const { established } of clients)
-    homes.set(established.server_id, (homes.get(established.server_id) ?? 0) + 1);
-  assert.deepEqual([...homes].sort(), [['gw-001', 4], ['gw-002', 4]], 'spread evenly');
-  assert.equal((await rest(front, 'GET', '/v1/me', { user: 'guest-0' })).status, 200);
+    counts.set(established.server_id, (counts.get(established.server_id) ?? 0) + 1);
+  assert.deepEqual([...counts].sort(), [['gw-001', 4], ['gw-002', 4]], 'spread evenly');
+  assert.equal((await rest(front, 'GET', '/v1/me', { user: 'user-0' })).status, 200);
 
   proxy.cut();
   await eventually(async () => !(await isReady(two)), 'gw-002 is not ready');
-  await sleep(3000); // HAProxy's two checks, and some
-  for (let n = 8; n < 12; n += 1) assert.equal((await enter(n)).established.server_id, 'gw-001');
+  await sleep(3000); // longer than HAProxy's two checks
+  for (let n = 8; n < 12; n += 1) assert.equal((await connectUser(n)).established.server_id, 'gw-001');
   for (const { socket } of clients) assert.equal(socket.readyState, 1, 'nobody lost a connection');
 
   proxy.restore();
   await eventually(() => isReady(two), 'gw-002 is ready');
   await sleep(3000);
-  const newcomers = await Promise.all([12, 13, 14, 15].map(enter));
-  assert.ok(newcomers.some(({ established }) => established.server_id === 'gw-002'), 'it takes part again');
+  const newcomers = await Promise.all([12, 13, 14, 15].map(connectUser));
+  assert.ok(newcomers.some(({ established }) => established.server_id === 'gw-002'), 'gw-002 gets new clients again');
   const direct = await joinFleet(two, 'direct');
   clients.push(direct);
 });

@@ -1,6 +1,7 @@
 /**
- * Random comings and goings with faults among them, and the invariants checked on the live Redis all the
- * while. $CHURN_SECONDS sets for how long (15; `make soak` runs 300), $CHURN_SEED which run it is.
+ * Clients connect, disconnect and call at random while gateways crash and Redis is flushed, and the invariants
+ * are checked on the live Redis all the time. $CHURN_SECONDS is the duration (15; `make soak` runs 300),
+ * $CHURN_SEED repeats a run.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -13,37 +14,37 @@ const SECONDS = Number(process.env.CHURN_SECONDS ?? 15);
 const SEED = Number(process.env.CHURN_SEED ?? Date.now() % 100000);
 const USERS = 40;
 const CLIENTS_MAX = 60;
-const CALLERS = 8; // the first so many, each a friend of the next, call each other
+const CALLERS = 8; // the first users, each a friend of the next, call each other
 
 const nameOf = (n) => `churn-${n}`;
 
-/** Answers calls, or not, and remembers the last one. */
+/** Accepts, rejects or ignores calls at random; keeps the id of the last one. */
 function answerCalls(client, random) {
   client.socket.on('message', (data) => {
     const { type, call_id: id } = JSON.parse(data);
-    if (type === 'call_incoming' || type === 'call_ringing') client.call = id;
+    if (type === 'call_incoming' || type === 'call_ringing') client.callId = id;
     if (type === 'call_incoming' && random() < 0.7 && client.socket.readyState === 1)
       client.send({ type: random() < 0.8 ? 'call_accept' : 'call_reject', call_id: id });
   });
 }
 
-/** How often each step is taken, compared with the others. */
-const WEIGHTS = { come: 50, go: 40, idle: 20, ring: 20, hang: 10, crash: 1, flush: 0.3 };
-const DECK = Object.entries(WEIGHTS).flatMap(([name, weight]) => Array(Math.ceil(weight * 10)).fill(name));
+/** The relative frequency of each step. */
+const WEIGHTS = { arrive: 50, leave: 40, idle: 20, call: 20, hangUp: 10, crash: 1, flush: 0.3 };
+const WEIGHTED_STEPS = Object.entries(WEIGHTS).flatMap(([name, weight]) => Array(Math.ceil(weight * 10)).fill(name));
 
 const isRunning = ({ child }) => child.exitCode === null && child.signalCode === null;
 
-/** What may happen next; `clients` are those who are here. */
+/** The steps a run consists of; `clients` are those connected. */
 function makeSteps({ fleet, redis, random, clients }) {
   const pick = (list) => list[Math.floor(random() * list.length)];
-  const anyOf = (likelihood, fits) =>
-    [...clients].find((client) => fits(client) && client.socket.readyState === 1 && random() < likelihood);
+  const pickOpen = (likelihood, matches) =>
+    [...clients].find((client) => matches(client) && client.socket.readyState === 1 && random() < likelihood);
   const steps = {
     crashes: 0,
 
-    next: () => steps[pick(DECK)](),
+    next: () => steps[pick(WEIGHTED_STEPS)](),
 
-    async come() {
+    async arrive() {
       const n = Math.floor(random() * USERS);
       const server = pick(fleet.gateways.filter(isRunning));
       const options = random() < 0.1 ? { ws: { autoPong: false } } : {};
@@ -58,7 +59,7 @@ function makeSteps({ fleet, redis, random, clients }) {
       if (random() < 0.8) keepAlive(client, 1000);
     },
 
-    go() {
+    leave() {
       if (clients.size === 0) return;
       const client = pick([...clients]);
       clients.delete(client);
@@ -68,21 +69,21 @@ function makeSteps({ fleet, redis, random, clients }) {
 
     idle: () => clients.size && pick([...clients]).socket.send('{"type":"heartbeat","active":false}'),
 
-    ring() {
-      const client = anyOf(0.3, ({ friend }) => friend);
+    call() {
+      const client = pickOpen(0.3, ({ friend }) => friend);
       client?.send({ type: 'call_request', to: client.friend });
     },
 
-    hang() {
-      const client = anyOf(0.5, ({ call }) => call);
-      client?.send({ type: 'call_end', call_id: client.call });
+    hangUp() {
+      const client = pickOpen(0.5, ({ callId }) => callId);
+      client?.send({ type: 'call_end', call_id: client.callId });
     },
 
     async crash() {
       if (steps.crashes >= SECONDS / 5) return;
       steps.crashes += 1;
       const server = await fleet.start(`gw-crash-${steps.crashes}`);
-      for (let n = 0; n < 5; n += 1) await steps.come();
+      for (let n = 0; n < 5; n += 1) await steps.arrive();
       await fleet.crash(server);
     },
 
@@ -91,7 +92,7 @@ function makeSteps({ fleet, redis, random, clients }) {
   return steps;
 }
 
-/** Checks again and again until the time is over: how often, and how many calls it saw. */
+/** Checks the invariants repeatedly until `endMs`; returns the numbers of checks and of calls found. */
 async function checkUntil(endMs, redis) {
   let checks = 0;
   let calls = 0;
@@ -122,18 +123,18 @@ for (const [kind, { start, key }] of Object.entries(BACKENDS))
       const endMs = Date.now() + SECONDS * 1000;
       const checking = checkUntil(endMs, redis);
       while (Date.now() < endMs) {
-        if (clients.size >= CLIENTS_MAX) steps.go();
+        if (clients.size >= CLIENTS_MAX) steps.leave();
         await steps.next();
         await sleep(random() * 40);
       }
       const { checks, calls } = await checking;
 
       for (const client of clients) client.socket.close();
-      await eventually(async () => (await redis.keys('connection:*')).length === 0, 'all are gone');
-      for (let n = 0; n < USERS; n += 1) // of who died with a gateway the next reaping takes what is left
+      await eventually(async () => (await redis.keys('connection:*')).length === 0, 'no connection is left in Redis');
+      for (let n = 0; n < USERS; n += 1) // the reaper removes the connections of crashed gateways
         await eventually(
           async () => (await redis.command('SCARD', key('user_connections', nameOf(n)))) === 0,
-          `${nameOf(n)} without connections`,
+          `${nameOf(n)} has no connections`,
           QUICK_WINDOW_MS,
         );
       assert.ok(await isReady(fleet.gateways[0]));

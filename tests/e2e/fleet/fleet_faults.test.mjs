@@ -1,7 +1,7 @@
 /**
- * Redis out of reach in all its forms, with two gateways, a ledger and links between them: those who are
- * connected stay and get their messages once, newcomers are turned away politely, and afterwards everything is
- * as it was, without anybody having been told that somebody came or went.
+ * All kinds of Redis outages, with two gateways, a ledger and links between them: connected clients stay and get
+ * every message once, new clients get 503, and afterwards everything is as before, without spurious presence
+ * changes.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -28,55 +28,55 @@ import { startFaultProxy } from '../support/fault_proxy.mjs';
 import { freePorts, startRedis } from '../support/redis.mjs';
 import { ROLLCALL_BIN } from '../support/server.mjs';
 
-const NOTICED_MS = 10000; // the most that an outage may go unnoticed
+const NOTICED_MS = 10000; // time limit for noticing an outage or its end
 const OUTAGE_MS = QUICK_WINDOW_MS + 1000;
 
-/** What can be done to a Redis, and undone. Each gateway has a proxy in front of it. */
+/** Faults and how they end. Each gateway reaches Redis through a proxy of its own. */
 const FAULTS = {
   'killed, and back empty': {
-    strike: ({ redis }) => redis.kill(),
-    mend: ({ redis }) => redis.start(),
+    inject: ({ redis }) => redis.kill(),
+    repair: ({ redis }) => redis.start(),
   },
   paused: {
-    strike: ({ redis }) => redis.pause(),
-    mend: ({ redis }) => redis.resume(),
+    inject: ({ redis }) => redis.pause(),
+    repair: ({ redis }) => redis.resume(),
   },
   'too slow to be of use': {
-    strike: ({ proxies }) => proxies.forEach((proxy) => proxy.slow(4000)),
-    mend: ({ proxies }) => proxies.forEach((proxy) => proxy.restore()),
+    inject: ({ proxies }) => proxies.forEach((proxy) => proxy.slow(4000)),
+    repair: ({ proxies }) => proxies.forEach((proxy) => proxy.restore()),
   },
   'cut off': {
-    strike: ({ proxies }) => proxies.forEach((proxy) => proxy.cut()),
-    mend: ({ proxies }) => proxies.forEach((proxy) => proxy.restore()),
+    inject: ({ proxies }) => proxies.forEach((proxy) => proxy.cut()),
+    repair: ({ proxies }) => proxies.forEach((proxy) => proxy.restore()),
   },
-  'cut off without a word': {
-    strike: ({ proxies }) => proxies.forEach((proxy) => proxy.stall()),
-    mend: ({ proxies }) => proxies.forEach((proxy) => proxy.restore()),
+  'cut off without a reset': {
+    inject: ({ proxies }) => proxies.forEach((proxy) => proxy.stall()),
+    repair: ({ proxies }) => proxies.forEach((proxy) => proxy.restore()),
   },
   'out of memory': {
-    async strike({ redis }) {
+    async inject({ redis }) {
       await redis.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
       await redis.command('CONFIG', 'SET', 'maxmemory', 1);
     },
-    mend: ({ redis }) => redis.command('CONFIG', 'SET', 'maxmemory', 0),
+    repair: ({ redis }) => redis.command('CONFIG', 'SET', 'maxmemory', 0),
   },
   'a read-only replica': {
-    async strike({ redis }) {
-      const [nobody] = await freePorts(1);
-      await redis.command('REPLICAOF', '127.0.0.1', nobody);
+    async inject({ redis }) {
+      const [unusedPort] = await freePorts(1);
+      await redis.command('REPLICAOF', '127.0.0.1', unusedPort);
     },
-    mend: ({ redis }) => redis.command('REPLICAOF', 'NO', 'ONE'),
+    repair: ({ redis }) => redis.command('REPLICAOF', 'NO', 'ONE'),
   },
   'behind another password': {
-    async strike({ redis }) {
+    async inject({ redis }) {
       await redis.command('CONFIG', 'SET', 'requirepass', 'changed');
       for (const type of ['normal', 'pubsub']) await redis.command('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
     },
-    mend: ({ redis }) => redis.command('CONFIG', 'SET', 'requirepass', ''),
+    repair: ({ redis }) => redis.command('CONFIG', 'SET', 'requirepass', ''),
   },
 };
 
-/** Two gateways, each with its proxy; alice on one, bob on both, all watching each other. */
+/** Starts two gateways, each with its proxy, and connects alice to one and bob to both; they subscribe to each other. */
 async function setUp(t, start = startRedis) {
   const redis = await start();
   const proxies = redis.port ? [await startFaultProxy(redis.port), await startFaultProxy(redis.port)] : [];
@@ -107,15 +107,16 @@ async function setUp(t, start = startRedis) {
 }
 
 const bodies = ({ alice, bobs }) => [alice, ...bobs].map((client) => client.bodies());
-const untold = ({ clients }) => clients.map((client) => client.changes().length);
+const changeCounts = ({ clients }) => clients.map((client) => client.changes().length);
 
+/** Without Redis, gateways are healthy but not ready, refuse new clients, and broadcast messages. */
 async function assertServedWithoutRedis(world) {
   const { servers, token, alice, bobs } = world;
   for (const server of servers) {
-    await eventually(async () => !(await isReady(server)), 'it is noticed', NOTICED_MS);
-    assert.ok(await isHealthy(server), 'healthy all the same');
+    await eventually(async () => !(await isReady(server)), 'the outage is noticed', NOTICED_MS);
+    assert.ok(await isHealthy(server), 'still healthy');
     for (const name of ['redis_available', 'state_available'])
-      await eventually(async () => (await metric(server, name)) === 0, `${name} says so`, NOTICED_MS);
+      await eventually(async () => (await metric(server, name)) === 0, `${name} is 0`, NOTICED_MS);
     const { status, retryAfter } = await refusedConnect(server, token);
     assert.equal(status, 503);
     assert.ok(Number(retryAfter) > 0, `Retry-After: ${retryAfter}`);
@@ -130,7 +131,7 @@ async function assertServedWithoutRedis(world) {
   );
 }
 
-/** The same after every lease in Redis has run out. */
+/** Messages still arrive after every lease in Redis has expired. */
 async function assertStillServed({ alice, bobs }) {
   await sendMessage(alice, 'talk', 'later, from alice');
   await sendMessage(bobs[1], 'talk', 'later, from bob');
@@ -140,72 +141,73 @@ async function assertStillServed({ alice, bobs }) {
   );
   const [presence] = await alice.query('bob');
   assert.equal(presence.stale, true);
-  assert.notEqual(presence.status, 'offline', 'nobody is called gone who only cannot be looked up');
+  assert.notEqual(presence.status, 'offline', 'a user who cannot be looked up is not offline');
 }
 
+/** After the outage, gateways are ready, users are registered, and messages are routed again. */
 async function assertRegisteredAgain(world, key) {
   const { servers, redis, bobs, alice, clients } = world;
-  const mended = Date.now();
-  for (const server of servers) await eventually(() => isReady(server), 'ready again', NOTICED_MS);
+  const repairedMs = Date.now();
+  for (const server of servers) await eventually(() => isReady(server), 'the gateway is ready again', NOTICED_MS);
   const routes = (user) => redis.command('SMEMBERS', key('user_servers', user)).catch(() => []);
   await eventually(
     async () =>
       (await routes('bob')).sort().join() === 'gw-001,gw-002' && (await routes('alice')).join() === 'gw-001',
     'everybody is registered again',
   );
-  const took = Date.now() - mended;
+  const took = Date.now() - repairedMs;
   assert.ok(took < NOTICED_MS, `registered after ${took} ms`);
   const newcomer = await connect(servers[1], 'newcomer');
   clients.push(newcomer);
   newcomer.changes = () => [];
   await sendMessage(alice, 'talk', 'after');
-  for (const bob of bobs) await eventually(() => bob.bodies().includes('after'), 'routed again');
+  for (const bob of bobs) await eventually(() => bob.bodies().includes('after'), 'the message arrives');
   const [presence] = await alice.query('bob');
   assert.equal(presence.status, 'online');
   assert.notEqual(presence.stale, true);
 }
 
-/** Nobody was disconnected, nobody was told anything, and every message came once to every device. */
+/** No client was disconnected or got a presence change, and every message came once to every device. */
 async function assertUndisturbed(world) {
   await sleep(QUICK_WINDOW_MS + 1000); // a spurious event would come now
-  assert.deepEqual(untold(world), world.clients.map(() => 0), JSON.stringify(world.clients.map((c) => c.changes())));
+  assert.deepEqual(changeCounts(world), world.clients.map(() => 0), JSON.stringify(world.clients.map((c) => c.changes())));
   for (const { socket } of world.clients) assert.equal(socket.readyState, 1, 'still connected');
-  for (const got of bodies(world)) assert.equal(new Set(got).size, got.length, `once each: ${got}`);
+  for (const received of bodies(world)) assert.equal(new Set(received).size, received.length, `each message comes once: ${received}`);
   await assertInvariants(world.redis, QUICK_WINDOW_MS);
 }
 
 describe('Redis unavailable degrades to broadcast routing; Redis recovery rebuilds state', { concurrency: 3 }, () => {
-  for (const [name, { strike, mend }] of Object.entries(FAULTS))
-    test(name, async (t) => {
+  for (const [name, { inject, repair }] of Object.entries(FAULTS))
+    test(`${name}: clients stay and all state is rebuilt`, async (t) => {
       const world = await setUp(t);
-      await strike(world);
+      await inject(world);
       await assertServedWithoutRedis(world);
       await sleep(OUTAGE_MS);
       await assertStillServed(world);
-      await mend(world);
+      await repair(world);
       await assertRegisteredAgain(world, BACKENDS.standalone.key);
       await assertUndisturbed(world);
     });
 
-  for (const [name, strike, mend] of [
+  for (const [name, inject, repair] of [
     ['paused', 'pause', 'resume'],
     ['killed, and back empty', 'kill', 'start'],
   ])
-    test(`a whole cluster, ${name}`, async (t) => {
+    test(`a whole cluster ${name}: clients stay and all state is rebuilt`, async (t) => {
       const world = await setUp(t, BACKENDS.cluster.start);
-      await world.redis.each(strike);
+      await world.redis.each(inject);
       await assertServedWithoutRedis(world);
       await sleep(OUTAGE_MS);
       await assertStillServed(world);
-      await world.redis.each(mend);
+      await world.redis.each(repair);
       await assertRegisteredAgain(world, BACKENDS.cluster.key);
       await assertUndisturbed(world);
     });
 });
 
-describe('Redis that forgets', { concurrency: 2 }, () => {
+describe('Redis loses its data', { concurrency: 2 }, () => {
   for (const [kind, { start, key }] of Object.entries(BACKENDS))
-    test(`FLUSHALL under load on ${kind}`, async (t) => {
+    test(`FLUSHALL under load loses no message and disturbs no client, on ${kind}`, async (t) => {
       const world = await setUp(t, start);
       const { redis, alice, bobs } = world;
       let sent = 0;
@@ -226,12 +228,12 @@ describe('Redis that forgets', { concurrency: 2 }, () => {
     });
 
   for (const [kind, { start, key }] of Object.entries(BACKENDS))
-    test(`a second device right after FLUSHALL is no news, on ${kind}`, async (t) => {
+    test(`a second device right after FLUSHALL causes no presence change, on ${kind}`, async (t) => {
       const redis = await start();
       const fleet = await startFleet({ redis, gateways: ['gw-001'], settings: QUICK });
       const [one] = fleet.gateways;
       const clients = [];
-      const enter = async (user) => {
+      const connectUser = async (user) => {
         clients.push(await joinFleet(one, user));
         return clients.at(-1);
       };
@@ -242,21 +244,21 @@ describe('Redis that forgets', { concurrency: 2 }, () => {
       });
       for (const user of ['alice', 'bob']) await setVisibility(one, user, 'everyone');
       await makeChat(one, 'talk', 'alice', 'bob');
-      const bob = await enter('bob');
+      const bob = await connectUser('bob');
       await bob.ask({ type: 'open_chat', chat_id: 'talk' });
-      await enter('alice');
+      await connectUser('alice');
       await bob.nextChange('alice', 'online');
       const devices = () => redis.command('HGET', key('user_presence', 'alice'), 'device_count').catch(() => null);
       for (let round = 2; round < 6; round += 1) {
         await (redis.flush?.() ?? redis.command('FLUSHALL'));
-        await enter('alice');
-        await eventually(async () => (await devices()) === String(round), 'all are registered again');
+        await connectUser('alice');
+        await eventually(async () => (await devices()) === String(round), 'all devices are registered again');
       }
       await bob.settle();
       assert.deepEqual(bob.changes().map(({ status }) => status), ['online']);
     });
 
-  test('restarted empty within a moment', async (t) => {
+  test('a quick restart without data disturbs no client', async (t) => {
     const world = await setUp(t);
     await world.redis.kill();
     await world.redis.start();
@@ -264,12 +266,12 @@ describe('Redis that forgets', { concurrency: 2 }, () => {
     await assertUndisturbed(world);
   });
 
-  test('nobody is reported offline whose lease is only registered again', async (t) => {
+  test('a user whose lease is being registered again is not reported offline', async (t) => {
     const { redis, servers, alice } = await setUp(t);
     await alice.ask({ type: 'open_chat', chat_id: 'talk' });
     const [before] = await alice.query('bob');
     await redis.kill();
-    for (const server of servers) await eventually(async () => !(await isReady(server)), 'it is noticed', NOTICED_MS);
+    for (const server of servers) await eventually(async () => !(await isReady(server)), 'the outage is noticed', NOTICED_MS);
     alice.messages.length = 0;
     await redis.start();
     const seen = [before];
@@ -281,43 +283,43 @@ describe('Redis that forgets', { concurrency: 2 }, () => {
     seen.push(presences.find(({ user_id: user }) => user === 'bob'));
     for (const [index, { status, version }] of seen.entries()) {
       assert.equal(status, 'online');
-      assert.ok(index === 0 || version >= seen[index - 1].version, `version ${version} is not less than before`);
+      assert.ok(index === 0 || version >= seen[index - 1].version, `version ${version} after ${seen[index - 1]?.version}`);
     }
   });
 });
 
-describe('Redis that some reach', { concurrency: 3 }, () => {
-  test('a gateway cut off for less than a lease: nobody notices', async (t) => {
+describe('Redis is unreachable for one gateway', { concurrency: 3 }, () => {
+  test('a gateway cut off for less than a lease disturbs no client', async (t) => {
     const world = await setUp(t);
     world.proxies[1].cut();
-    await sendMessage(world.alice, 'talk', 'to the one cut off');
-    await sendMessage(world.bobs[1], 'talk', 'from the one cut off');
-    await eventually(() => world.bobs[1].bodies().includes('to the one cut off'), 'it arrives by a link');
-    await eventually(() => world.alice.bodies().includes('from the one cut off'), 'it arrives by broadcast');
+    await sendMessage(world.alice, 'talk', 'to the gateway cut off');
+    await sendMessage(world.bobs[1], 'talk', 'from the gateway cut off');
+    await eventually(() => world.bobs[1].bodies().includes('to the gateway cut off'), 'the message arrives by a link');
+    await eventually(() => world.alice.bodies().includes('from the gateway cut off'), 'the message arrives by broadcast');
     world.proxies[1].restore();
     await assertRegisteredAgain(world, BACKENDS.standalone.key);
     await assertUndisturbed(world);
   });
 
-  test('a gateway cut off for longer: it is not ready, the other is, and all comes back', async (t) => {
+  test('a gateway cut off for longer than a lease is not ready, and recovers', async (t) => {
     const world = await setUp(t);
     const [one, two] = world.servers;
     world.proxies[1].cut();
-    await eventually(async () => !(await isReady(two)), 'it is noticed', NOTICED_MS);
+    await eventually(async () => !(await isReady(two)), 'the outage is noticed', NOTICED_MS);
     await sleep(OUTAGE_MS);
     assert.ok(await isReady(one));
-    await sendMessage(world.bobs[1], 'talk', 'from the one cut off');
-    await eventually(() => world.alice.bodies().includes('from the one cut off'), 'it arrives by broadcast');
-    await sendMessage(world.alice, 'talk', 'to the one cut off');
-    await eventually(() => world.bobs[1].bodies().includes('to the one cut off'), 'it arrives by a link');
+    await sendMessage(world.bobs[1], 'talk', 'from the gateway cut off');
+    await eventually(() => world.alice.bodies().includes('from the gateway cut off'), 'the message arrives by broadcast');
+    await sendMessage(world.alice, 'talk', 'to the gateway cut off');
+    await eventually(() => world.bobs[1].bodies().includes('to the gateway cut off'), 'the message arrives by a link');
     world.proxies[1].restore();
     await assertRegisteredAgain(world, BACKENDS.standalone.key);
-    await assertUndisturbed(world); // bob was on the other gateway all the time, alice too
+    await assertUndisturbed(world); // bob's other device and alice were on the first gateway
   });
 });
 
-describe('a start without Redis', { concurrency: 3 }, () => {
-  test('serves without being ready, and connects when Redis is there', async (t) => {
+describe('a gateway started without Redis', { concurrency: 3 }, () => {
+  test('is healthy but not ready, and becomes ready when Redis starts', async (t) => {
     const [port] = await freePorts(1);
     const fleet = await startFleet({ redis: { url: `redis://127.0.0.1:${port}` }, gateways: [], settings: QUICK });
     let redis;
@@ -330,13 +332,13 @@ describe('a start without Redis', { concurrency: 3 }, () => {
     assert.ok(!(await isReady(server)));
     assert.equal((await refusedConnect(server, await server.token('early'))).status, 503);
     redis = await startRedis({ port });
-    await eventually(() => isReady(server), 'ready');
+    await eventually(() => isReady(server), 'the gateway is ready');
     const client = await connect(server, 'late');
     assert.equal(client.established.server_id, 'gw-001');
     client.terminate();
   });
 
-  test('may be ended before Redis was reached', async (t) => {
+  test('exits with 0 on SIGTERM before Redis was reached', async (t) => {
     const [port] = await freePorts(1);
     const directory = await mkdtemp(join(tmpdir(), 'rollcall-e2e-'));
     t.after(() => rm(directory, { recursive: true, force: true }));
@@ -349,7 +351,7 @@ describe('a start without Redis', { concurrency: 3 }, () => {
     child.stderr.on('data', (text) => {
       log += text;
     });
-    await eventually(() => log.includes('problem=unreachable'), 'a try to reach Redis');
+    await eventually(() => log.includes('problem=unreachable'), 'an attempt to reach Redis is logged');
     child.kill('SIGTERM');
     assert.deepEqual(await exited, [0, null], log);
   });
@@ -365,33 +367,33 @@ describe('a start without Redis', { concurrency: 3 }, () => {
     });
     proxy.cut();
     const state = `redis://127.0.0.1:${proxy.port}`;
-    const heir = await fleet.start('gw-001', { ready: false, state });
+    const successor = await fleet.start('gw-001', { ready: false, state });
     const record = { instance: 'dead', connections: 1, started_at: '2026-01-31T10:00:00.000Z', draining: 0 };
     await redis.command('HSET', 'gateway:gw-001', ...Object.entries(record).flat());
     await redis.command('PEXPIRE', 'gateway:gw-001', QUICK_WINDOW_MS);
     proxy.restore();
-    await eventually(() => isReady(heir), 'ready');
+    await eventually(() => isReady(successor), 'the gateway is ready');
     assert.notEqual(await redis.command('HGET', 'gateway:gw-001', 'instance'), 'dead');
-    const client = await connect(heir, 'late');
+    const client = await connect(successor, 'late');
     client.terminate();
   });
 
-  for (const [what, make, said] of [
+  for (const [what, makeUrl, logged] of [
     ['a wrong password', ({ port }) => `redis://:wrong@127.0.0.1:${port}`, /password/],
     ['a wrong cluster flag', ({ port }) => `redis-cluster://127.0.0.1:${port}`, /cluster/],
   ])
-    test(`${what} is told`, async (t) => {
+    test(`logs ${what} without the password`, async (t) => {
       const redis = await startRedis({ args: ['--requirepass', 'right'] });
       const state = what.includes('flag')
-        ? make(redis).replace('://', '://:right@')
-        : make(redis);
+        ? makeUrl(redis).replace('://', '://:right@')
+        : makeUrl(redis);
       const fleet = await startFleet({ redis, gateways: [], settings: QUICK });
       t.after(async () => {
         await fleet.stop();
         await redis.stop();
       });
       const server = await fleet.start('gw-001', { ready: false, state });
-      await eventually(() => said.test(server.log()), 'the log says what is wrong');
+      await eventually(() => logged.test(server.log()), 'the log names the problem');
       assert.doesNotMatch(server.log(), /wrong@|right/);
       assert.ok(!(await isReady(server)));
     });

@@ -1,4 +1,4 @@
-/** What becomes of a fleet when a gateway dies, sleeps, comes twice or leaves; short leases, both kinds of Redis. */
+/** A fleet whose gateways crash, pause, start twice or stop, with short leases, on both kinds of Redis. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -19,10 +19,10 @@ import {
 import { ROLLCALL_BIN } from '../support/server.mjs';
 
 const SIDE_BY_SIDE = { concurrency: true };
-const LATE_MS = 1000; // the most that may pass after the window
+const LATE_MS = 1000; // the delay that is allowed after the window
 
 for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
-  describe(`gateways that fail, on ${kind}`, () => {
+  describe(`failing gateways on ${kind}`, () => {
     let redis;
     let fleet;
     let one;
@@ -30,6 +30,7 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
 
     const members = async (prefix, user) => (await redis.command('SMEMBERS', key(prefix, user))).sort();
 
+    /** Connects an observer to each gateway and subscribes it to these users. */
     async function observe(...users) {
       for (const user of users) await setVisibility(one, user, 'everyone');
       const observers = [await joinFleet(one, `o-${users[0]}`), await joinFleet(two, `o-${users[0]}`)];
@@ -37,11 +38,11 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
       return observers;
     }
 
-    /** Of each user these statuses and nothing else, in this order. */
-    function assertTold(observer, told) {
-      const by = {};
-      for (const { user_id: user, status } of observer.changes()) (by[user] ??= []).push(status);
-      assert.deepEqual(by, told);
+    /** Expects these changes of status for each user, in this order, and no others. */
+    function assertStatusChanges(observer, expected) {
+      const byUser = {};
+      for (const { user_id: user, status } of observer.changes()) (byUser[user] ??= []).push(status);
+      assert.deepEqual(byUser, expected);
     }
 
     before(async () => {
@@ -55,13 +56,13 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
       await redis?.stop();
     });
 
-    test('each gateway shows how many are alive', async () => {
+    test('each gateway’s metric counts the live gateways', async () => {
       for (const server of fleet.gateways)
-        await eventually(async () => (await metric(server, 'gateway_instances_healthy')) === 2, 'two are alive');
+        await eventually(async () => (await metric(server, 'gateway_instances_healthy')) === 2, 'two live gateways');
     });
 
     describe('side by side', SIDE_BY_SIDE, () => {
-      test('kill -9: each user goes offline once, in time, with the last sign of life', async () => {
+      test('users of a killed gateway go offline once, in time, with their last heartbeat as last seen', async () => {
         const users = Array.from({ length: 20 }, (_, n) => `killed-${n}`);
         const observers = await observe(...users);
         const doomed = await fleet.start('gw-killed');
@@ -79,40 +80,40 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
             assert.ok(before > -100 && before < QUICK_WINDOW_MS, `${user} last seen ${before} ms before`);
           }
         await sleep(LATE_MS);
-        const told = Object.fromEntries(users.map((user) => [user, ['online', 'offline']]));
-        for (const observer of observers) assertTold(observer, told);
+        const expected = Object.fromEntries(users.map((user) => [user, ['online', 'offline']]));
+        for (const observer of observers) assertStatusChanges(observer, expected);
         assert.deepEqual(await redis.keys('*gw-killed*'), []);
       });
 
-      test('a gateway that slept longer than its lease takes up again and overwrites nothing newer', async () => {
-        const users = ['slept', 'moved'];
+      test('a gateway paused for longer than its lease resumes and overwrites nothing newer', async () => {
+        const users = ['paused', 'moved'];
         const [observer] = await observe(...users);
-        const sleeper = await fleet.start('gw-sleeper');
-        const clients = await Promise.all(users.map((user) => joinFleet(sleeper, user)));
+        const paused = await fleet.start('gw-paused');
+        const clients = await Promise.all(users.map((user) => joinFleet(paused, user)));
         for (const user of users) await observer.nextChange(user, 'online');
-        process.kill(sleeper.pid, 'SIGSTOP');
-        sleeper.paused = true;
+        process.kill(paused.pid, 'SIGSTOP');
+        paused.paused = true;
         for (const user of users) await observer.nextChange(user, 'offline');
         const elsewhere = await joinFleet(two, 'moved');
         await observer.nextChange('moved', 'online');
-        process.kill(sleeper.pid, 'SIGCONT');
-        sleeper.paused = false;
-        await eventually(async () => isReady(sleeper), 'it is ready again');
-        // Its clients were silent for it too; either it serves them on, or it has closed them and said so.
+        process.kill(paused.pid, 'SIGCONT');
+        paused.paused = false;
+        await eventually(async () => isReady(paused), 'the gateway is ready again');
+        // To the gateway its clients were silent as well: it may keep them, or close them and publish that.
         await sleep(QUICK_WINDOW_MS);
         const open = clients.filter(({ socket }) => socket.readyState === 1).length;
         const routes = await members('user_servers', 'moved');
         assert.ok(routes.includes('gw-002'), routes.join());
         assert.equal((await observer.query('moved'))[0].status, 'online');
-        assert.equal((await observer.query('slept'))[0].status, open > 0 ? 'online' : 'offline');
+        assert.equal((await observer.query('paused'))[0].status, open > 0 ? 'online' : 'offline');
         const moved = observer.changes().filter(({ user_id: user }) => user === 'moved');
         assert.deepEqual(moved.map(({ status }) => status), ['online', 'offline', 'online']);
         await elsewhere.close();
         for (const client of clients) client.terminate();
-        await sleeper.stop();
+        await paused.stop();
       });
 
-      test('a clock that jumps, forth and back, makes nobody come, go or be seen at another time', async () => {
+      test('a clock that jumps forward and back changes no presence and no last-seen time', async () => {
         const users = ['jumped', 'late'];
         const [observer] = await observe(...users);
         const clock = join(fleet.dataDir, 'clock');
@@ -127,8 +128,8 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
         await observer.nextChange('jumped', 'online');
         for (const seconds of [1800, -1800]) {
           await writeFile(clock, String(seconds));
-          const { server_time: said } = await jumped.ask({ type: 'heartbeat' });
-          assert.ok(Math.abs(Date.parse(said) - Date.now() - seconds * 1000) < 60000, `it jumped: ${said}`);
+          const { server_time: serverTime } = await jumped.ask({ type: 'heartbeat' });
+          assert.ok(Math.abs(Date.parse(serverTime) - Date.now() - seconds * 1000) < 60000, `the clock jumped: ${serverTime}`);
           await sleep(QUICK_WINDOW_MS + LATE_MS);
         }
         const late = await joinFleet(jumper, 'late');
@@ -136,41 +137,41 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
         await late.close();
         const { last_seen: seen } = await observer.nextChange('late', 'offline');
         assert.ok(Math.abs(Date.parse(seen) - Date.now()) < 60000, `last seen ${seen}`);
-        assertTold(observer, { jumped: ['online'], late: ['online', 'offline'] });
+        assertStatusChanges(observer, { jumped: ['online'], late: ['online', 'offline'] });
         assert.deepEqual(await members('user_servers', 'jumped'), ['gw-jumper']);
         await jumped.close();
         await jumper.stop();
       });
 
-      test('two gateways with one id: the second refuses to start, and says why', async () => {
+      test('a second gateway with the same id does not start, and the error names the id', async () => {
         await assert.rejects(fleet.start('gw-001'), /gw-001/);
-        assert.ok(await isReady(one), 'the first one goes on');
+        assert.ok(await isReady(one), 'the first one is still ready');
       });
 
-      test('an id is free again after a crash, within the window', async () => {
+      test('after a crash the gateway’s id can be used again within the window', async () => {
         const first = await fleet.start('gw-again');
         await fleet.crash(first);
         const second = await fleet.start('gw-again');
         assert.ok(await isReady(second));
       });
 
-      test('a zombie whose id was taken writes nothing any more', async () => {
+      test('a paused gateway whose id was taken writes nothing after it resumes', async () => {
         const zombie = await fleet.start('gw-zombie');
         await joinFleet(zombie, 'undead');
         process.kill(zombie.pid, 'SIGSTOP');
         await sleep(QUICK_WINDOW_MS + LATE_MS);
-        const heir = await fleet.start('gw-zombie');
+        const successor = await fleet.start('gw-zombie');
         const record = await redis.command('HGET', 'gateway:gw-zombie', 'instance');
         process.kill(zombie.pid, 'SIGCONT');
         await sleep(QUICK_WINDOW_MS);
         assert.equal(await redis.command('HGET', 'gateway:gw-zombie', 'instance'), record);
         assert.deepEqual(await members('user_connections', 'undead'), []);
-        assert.ok(await isReady(heir));
+        assert.ok(await isReady(successor));
         if (zombie.child.exitCode === null) assert.ok(!(await isReady(zombie)));
         await zombie.stop('SIGKILL');
       });
 
-      test('SIGTERM leaves no key behind', async () => {
+      test('a gateway stopped by SIGTERM leaves no keys behind', async () => {
         const leaver = await fleet.start('gw-leaver');
         const [observer] = await observe('left');
         await joinFleet(leaver, 'left');
@@ -186,7 +187,7 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
         }
       });
 
-      test('a device that dies leaves the sets within the window while another lives', async () => {
+      test('a dead device is removed within the window while another device stays', async () => {
         const [observer] = await observe('pair');
         const alive = await joinFleet(one, 'pair');
         const dead = await connect(two, 'pair', { ws: { autoPong: false } });
@@ -195,14 +196,14 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
           async () =>
             (await members('user_connections', 'pair')).join() === alive.established.conn_id &&
             (await members('user_servers', 'pair')).join() === 'gw-001',
-          'the dead one is gone',
+          'only the live device is registered',
           QUICK_WINDOW_MS + LATE_MS + 500,
         );
         assert.equal(await redis.command('EXISTS', connection('pair', dead.established.conn_id)), 0);
-        assertTold(observer, { pair: ['online'] });
+        assertStatusChanges(observer, { pair: ['online'] });
       });
 
-      test('ids of all kinds keep to themselves', async () => {
+      test('unusual ids work and touch no other keys', async () => {
         const odd = ['a b', 'a:b', '{a}', 'a}b', '}{', '%7D', '%25', '😀', 'x'.repeat(128), 'a*?[b]'];
         const devices = ['d DEL x', '{d}', 'd:e', '😀'];
         await redis.command('SET', '{guard}:x', 'untouched');
@@ -223,7 +224,7 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
         assert.equal(await redis.command('GET', '{guard}:x'), 'untouched');
       });
 
-      test('a client that only answers pings stays', async () => {
+      test('a client that only answers pings stays connected', async () => {
         const quiet = await connect(one, 'quiet');
         await sleep(QUICK_WINDOW_MS * 2);
         assert.equal(quiet.socket.readyState, 1);
@@ -232,9 +233,9 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
       });
     });
 
-    test('the invariants hold', () => assertInvariants(redis, QUICK_WINDOW_MS));
+    test('the invariants hold after all faults', () => assertInvariants(redis, QUICK_WINDOW_MS));
 
-    test('corrupt values under our keys are survived and mended', async () => {
+    test('foreign values under our keys are replaced', async () => {
       const [observer] = await observe('corrupt');
       const prefixes = ['user_connections', 'user_servers', 'user_presence', 'last_seen'];
       for (const prefix of prefixes) {
@@ -248,7 +249,7 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
         await client.close();
         await eventually(
           async () => (await observer.query('corrupt'))[0].status === 'offline',
-          `${prefix} is mended`,
+          `the user is offline after ${prefix} was replaced`,
         );
         await observer.settle();
         observer.messages.length = 0;

@@ -1,6 +1,6 @@
 /**
- * The keys of the design as another program sees them in Redis: name, type, time to live, fields and members, after
- * each event in a user's life, on a single Redis and on a cluster; in the realtime profile.
+ * The keys of the design in Redis: name, type, time to live, fields and members after each kind of event, on a
+ * standalone Redis and on a cluster, in the realtime profile.
  */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -22,7 +22,7 @@ const TYPING_MS = 5000;
 const HEARTBEAT_MS = 5000;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** On a cluster an id is encoded if a brace in it would end the hash tag. */
+/** On a cluster an id is encoded if its brace would end the hash tag. */
 const ENCODED = {
   standalone: (id) => id,
   cluster: (id) => (/\}|%25|%7D/.test(id) ? id.replaceAll('%', '%25').replaceAll('}', '%7D') : id),
@@ -39,7 +39,7 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
     const key = (prefix, user) => keyOf(prefix, name(user));
     const connection = (user, id) => connectionOf(name(user), id);
     const friendsKey = (user) => key('user', user) + ':friends';
-    const enter = (server, user, options) => joinFleet(server, user, { heartbeatMs: HEARTBEAT_MS, ...options });
+    const connectUser = (server, user, options) => joinFleet(server, user, { heartbeatMs: HEARTBEAT_MS, ...options });
     const type = (of) => redis.command('TYPE', of);
     const members = async (of) => (await redis.command('SMEMBERS', of)).sort();
     const ttl = (of) => redis.command('PTTL', of);
@@ -79,12 +79,12 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
 
     test('connection keys are right with one device, with two, and after the user left', async () => {
       const user = 'come_A';
-      const first = await enter(one, user, { device: 'phone' });
+      const first = await connectUser(one, user, { device: 'phone' });
       const id = first.established.conn_id;
       await assertKey(connection(user, id), 'hash', REALTIME_WINDOW_MS);
-      const { connected_at: connected, last_heartbeat: heard, idle: _, ...record } = await hash(connection(user, id));
+      const { connected_at: connected, last_heartbeat: lastHeartbeat, idle: _, ...record } = await hash(connection(user, id));
       assert.deepEqual(record, { user_id: user, device_id: 'phone', server_id: 'gw-001' });
-      for (const time of [connected, heard]) {
+      for (const time of [connected, lastHeartbeat]) {
         assert.match(time, TIME);
         assert.ok(Math.abs(Date.parse(time) - Date.now()) < 5000, time);
       }
@@ -95,7 +95,7 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
         await assertKey(of, 'set', REALTIME_WINDOW_MS);
         assert.deepEqual(await members(of), expected);
       }
-      await eventually(async () => (await members('server_connections:gw-001')).includes(id), 'its gateway holds it');
+      await eventually(async () => (await members('server_connections:gw-001')).includes(id), 'the gateway’s set has the connection');
       await assertKey('server_connections:gw-001', 'set', REALTIME_WINDOW_MS, 0);
       await assertKey(key('user_presence', user), 'hash', RECORD_MS);
       const { version, updated_at: updated, ...presence } = await hash(key('user_presence', user));
@@ -104,51 +104,51 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
       assert.ok(Number(version) > 0);
       const score = await leaseScore(id, user);
       assert.ok(Math.abs(score - Date.now() - (await ttl(connection(user, id)))) < 1000, `expiry in ms: ${score}`);
-      await eventually(async () => (await usersIn('presence:online')).includes(user), 'among the online');
+      await eventually(async () => (await usersIn('presence:online')).includes(user), 'the user is in the online set');
 
-      const second = await enter(two, user);
+      const second = await connectUser(two, user);
       const ids = [id, second.established.conn_id].sort();
       assert.deepEqual(await members(key('user_connections', user)), ids);
       assert.deepEqual(await members(key('user_servers', user)), ['gw-001', 'gw-002']);
       assert.equal((await hash(key('user_presence', user))).device_count, '2');
 
       await first.close();
-      await eventually(async () => (await type(connection(user, id))) === 'none', 'the record goes');
+      await eventually(async () => (await type(connection(user, id))) === 'none', 'the record is removed');
       assert.deepEqual(await members(key('user_connections', user)), [second.established.conn_id]);
       assert.deepEqual(await members(key('user_servers', user)), ['gw-002']);
-      await eventually(async () => !(await members('server_connections:gw-001')).includes(id), 'its gateway lets go');
+      await eventually(async () => !(await members('server_connections:gw-001')).includes(id), 'the gateway’s set does not have the connection');
       assert.ok(Number.isNaN(await leaseScore(id, user)) || kind === 'cluster');
       const { status, device_count: devices, last_seen: seen } = await hash(key('user_presence', user));
       assert.deepEqual({ status, devices, seen }, { status: 'online', devices: '1', seen: undefined });
       assert.equal(await type(key('last_seen', user)), 'none');
 
       await second.close();
-      await eventually(async () => (await hash(key('user_presence', user))).status === 'offline', 'offline');
+      await eventually(async () => (await hash(key('user_presence', user))).status === 'offline', 'the record is offline');
       await assertKey(key('user_presence', user), 'hash', RECORD_MS);
-      const gone = await hash(key('user_presence', user));
-      assert.match(gone.last_seen, TIME);
-      assert.equal(gone.device_count, '0');
-      assert.equal(await redis.command('GET', key('last_seen', user)), gone.last_seen);
+      const offline = await hash(key('user_presence', user));
+      assert.match(offline.last_seen, TIME);
+      assert.equal(offline.device_count, '0');
+      assert.equal(await redis.command('GET', key('last_seen', user)), offline.last_seen);
       assert.equal(await ttl(key('last_seen', user)), -1);
       for (const prefix of ['user_connections', 'user_servers']) assert.equal(await type(key(prefix, user)), 'none');
-      await eventually(async () => !(await usersIn('presence:online')).includes(user), 'no longer among the online');
+      await eventually(async () => !(await usersIn('presence:online')).includes(user), 'the user is not in the online set');
       await eventually(
         async () => !(await everywhere('presence:v_heartbeat', (of) => redis.command('ZRANGE', of, 0, -1)))
           .some((member) => member.endsWith(`:${user}`)),
-        'no longer in the index',
+        'the user is not in the index',
       );
     });
 
     test('heartbeats extend every key of a connection', async () => {
       const user = 'keep_A';
-      const { established } = await enter(two, user);
+      const { established } = await connectUser(two, user);
       const record = connection(user, established.conn_id);
       const at = async () => (await hash(record)).last_heartbeat;
       const [begun, score] = [await at(), await leaseScore(established.conn_id, user)];
-      await eventually(async () => (await at()) > begun, 'last_heartbeat goes on', REALTIME_WINDOW_MS);
+      await eventually(async () => (await at()) > begun, 'last_heartbeat is renewed', REALTIME_WINDOW_MS);
       await eventually(
         async () => (await leaseScore(established.conn_id, user)) > score,
-        'and so does the index',
+        'the index is renewed',
         REALTIME_WINDOW_MS,
       );
       await sleep(REALTIME_WINDOW_MS);
@@ -159,19 +159,19 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
 
     test('presence record shows away, and online again', async () => {
       const user = 'away_A';
-      const client = await enter(one, user);
+      const client = await connectUser(one, user);
       client.send({ type: 'heartbeat', active: false });
-      await eventually(async () => (await hash(key('user_presence', user))).status === 'away', 'away');
+      await eventually(async () => (await hash(key('user_presence', user))).status === 'away', 'the record is away');
       assert.equal((await hash(key('user_presence', user))).last_seen, undefined);
       assert.ok((await usersIn('presence:online')).includes(user), 'an away user is still in the online set');
       client.send({ type: 'heartbeat', active: true });
-      await eventually(async () => (await hash(key('user_presence', user))).status === 'online', 'back');
+      await eventually(async () => (await hash(key('user_presence', user))).status === 'online', 'the record is online again');
     });
 
     test('cached friends and settings have the lifetimes of the design', async () => {
       await befriend(one, 'graph_A', 'graph_B');
-      const friend = await enter(two, 'graph_B');
-      await enter(one, 'graph_A');
+      const friend = await connectUser(two, 'graph_B');
+      await connectUser(one, 'graph_A');
       await friend.nextChange('graph_A', 'online');
       await assertKey(friendsKey('graph_A'), 'set', DAY_MS);
       assert.deepEqual(await members(friendsKey('graph_A')), ['graph_B']);
@@ -179,14 +179,14 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
       const shown = () => redis.command('GET', key('presence_visibility', 'graph_A'));
       assert.equal(await shown(), 'contacts_only');
       await setVisibility(one, 'graph_A', 'nobody');
-      await eventually(async () => (await friend.query('graph_A'))[0].status === 'unknown', 'hidden');
-      await eventually(async () => [null, 'nobody'].includes(await shown()), 'the cache does not say otherwise');
+      await eventually(async () => (await friend.query('graph_A'))[0].status === 'unknown', 'the user is hidden');
+      await eventually(async () => [null, 'nobody'].includes(await shown()), 'the cached setting is not outdated');
     });
 
     test('call keys are right while ringing, in the call, and afterwards', async () => {
       await befriend(one, 'call_A', 'call_B');
-      const caller = await enter(one, 'call_A');
-      const callee = await enter(two, 'call_B');
+      const caller = await connectUser(one, 'call_A');
+      const callee = await connectUser(two, 'call_B');
       await caller.ask({ type: 'call_request', to: 'call_B', call_id: 'the-call' });
       await callee.next('call_incoming');
       const [record] = await redis.keys('call:*the-call');
@@ -200,14 +200,14 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
       await callee.ask({ type: 'call_accept', call_id: 'the-call' });
       for (const user of ['call_A', 'call_B']) {
         await eventually(async () => (await usersIn('presence:incall')).includes(user), `${user} is in a call`);
-        assert.ok((await usersIn('presence:online')).includes(user), 'and online');
+        assert.ok((await usersIn('presence:online')).includes(user), 'a user in a call is online');
         const { status, in_call: inCall } = await hash(key('user_presence', user));
         assert.deepEqual({ status, inCall }, { status: 'online', inCall: '1' });
       }
       await caller.ask({ type: 'call_end', call_id: 'the-call' });
       for (const [field, time] of await times()) assert.match(time, TIME, field);
       const { started_at: started, answered_at: answered, ended_at: ended } = await hash(record);
-      assert.deepEqual([started, answered, ended].sort(), [started, answered, ended], 'in this order');
+      assert.deepEqual([started, answered, ended].sort(), [started, answered, ended], 'times are in order');
       for (const user of ['call_A', 'call_B'])
         await eventually(async () => !(await usersIn('presence:incall')).includes(user), `${user} is out of the call`);
     });
@@ -215,8 +215,8 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
     test('typing hash has a field only for a user who types', async () => {
       await makeChat(one, 'typed', 'type_A', 'type_B');
       for (const user of ['type_A', 'type_B']) await setVisibility(one, user, 'everyone');
-      const typist = await enter(one, 'type_A');
-      const reader = await enter(two, 'type_B');
+      const typist = await connectUser(one, 'type_A');
+      const reader = await connectUser(two, 'type_B');
       await reader.ask({ type: 'open_chat', chat_id: 'typed' });
       const typing = 'typing:r:typed';
       typist.send({ type: 'typing_start', chat_id: 'typed' });
@@ -230,39 +230,39 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
       typist.send({ type: 'typing_start', chat_id: 'typed' });
       await reader.next(({ type: of, typing: now }) => of === 'typing_changed' && now);
       await reader.next(({ type: of, typing: now }) => of === 'typing_changed' && !now);
-      await eventually(async () => (await type(typing)) === 'none', 'silence ends it');
+      await eventually(async () => (await type(typing)) === 'none', 'typing expires');
     });
 
     test('channels carry their own events, and are subscribed to only while needed', async () => {
       await makeChat(one, 'heard', 'talk_A', 'talk_B');
       for (const user of ['talk_A', 'talk_B']) await setVisibility(one, user, 'everyone');
       const names = ['presence:talk_A', 'chat:heard:presence', 'chat:heard:typing', 'server:gw-002:deliver'];
-      const watcher = await enter(two, 'talk_B');
+      const watcher = await connectUser(two, 'talk_B');
       const count = async (channel) => {
-        const place = redis.nodes ? await redis.masterOf(channel) : redis;
-        const [, listeners] = await place.command('PUBSUB', redis.nodes ? 'SHARDNUMSUB' : 'NUMSUB', channel);
+        const node = redis.nodes ? await redis.masterOf(channel) : redis;
+        const [, listeners] = await node.command('PUBSUB', redis.nodes ? 'SHARDNUMSUB' : 'NUMSUB', channel);
         return listeners;
       };
       for (const channel of names.slice(0, 3)) assert.equal(await count(channel), 0, channel);
       await watcher.subscribe('talk_A');
       await watcher.ask({ type: 'open_chat', chat_id: 'heard' });
-      for (const channel of names) await eventually(async () => (await count(channel)) === 1, `${channel} is heard`);
+      for (const channel of names) await eventually(async () => (await count(channel)) === 1, `${channel} has a subscriber`);
 
       const channels = await Promise.all(names.map((channel) => redis.subscribe(channel)));
-      const talker = await enter(one, 'talk_A');
+      const talker = await connectUser(one, 'talk_A');
       await talker.ask({ type: 'open_chat', chat_id: 'heard' });
       talker.send({ type: 'typing_start', chat_id: 'heard' });
       talker.send({ type: 'send_message', chat_id: 'heard', client_message_id: '1', body: 'over the bus' });
       await watcher.next('message');
       for (const [at, text] of ['"online"', 'talk_A', 'talk_A', 'over the bus'].entries()) {
-        await eventually(() => channels[at].messages.some((message) => message.includes(text)), `${names[at]}: ${text}`);
+        await eventually(() => channels[at].messages.some((message) => message.includes(text)), `a message with ${text} on ${names[at]}`);
         channels[at].close();
       }
       await talker.close();
       await watcher.ask({ type: 'unsubscribe_presence', user_ids: ['talk_A'] });
       await watcher.ask({ type: 'close_chat', chat_id: 'heard' });
       for (const channel of names.slice(0, 3))
-        await eventually(async () => (await count(channel)) === 0, `${channel} is left`);
+        await eventually(async () => (await count(channel)) === 0, `${channel} has no subscriber`);
     });
 
     test('ids with any character have keys of their own and touch no others', async () => {
@@ -273,7 +273,7 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
       const clients = [];
       for (const [at, user] of users.entries()) {
         const device = devices[at % devices.length];
-        const client = await enter(at % 2 ? one : two, user, { device });
+        const client = await connectUser(at % 2 ? one : two, user, { device });
         clients.push(client);
         const record = await hash(connection(user, client.established.conn_id));
         assert.deepEqual([record.user_id, record.device_id], [user, device]);
@@ -281,10 +281,10 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
         assert.deepEqual(await members(key('user_servers', user)), [at % 2 ? 'gw-001' : 'gw-002']);
       }
       const names = new Set(users.map((user) => key('user_servers', user)));
-      assert.equal(names.size, users.length, 'no two share a key');
+      assert.equal(names.size, users.length, 'no two users share a key');
       for (const client of clients) await client.close();
       for (const user of users)
-        await eventually(async () => (await type(key('user_connections', user))) === 'none', `${user} is gone`);
+        await eventually(async () => (await type(key('user_connections', user))) === 'none', `${user} has no connections`);
       for (const guard of guards) {
         assert.equal(await redis.command('GET', guard), 'untouched', guard);
         await redis.command('DEL', guard);
@@ -292,15 +292,15 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
     });
 
     test('metrics show the state of Redis', async () => {
-      const listener = await enter(one, 'count_A');
-      await enter(one, 'count_A');
+      const listener = await connectUser(one, 'count_A');
+      await connectUser(one, 'count_A');
       await listener.subscribe('count_B');
       const at = (of) => metric(one, of);
-      await eventually(async () => (await at('redis_pubsub_channels')) >= 3, 'channels, sharded ones too', 2 * SOON_MS);
-      await eventually(async () => (await at('redis_connected_clients')) >= 4, 'two connections of each gateway');
+      await eventually(async () => (await at('redis_pubsub_channels')) >= 3, 'channels are counted, sharded ones too', 2 * SOON_MS);
+      await eventually(async () => (await at('redis_connected_clients')) >= 4, 'two connections of each gateway are counted');
       await eventually(
         async () => (await at('routing_keys_count')) > (await at('gateway_connections_active')),
-        'a routing entry for each connection, and each user',
+        'routing entries of connections and users are counted',
       );
       for (const of of ['redis_available', 'gateway_redis_available', 'state_available']) assert.equal(await at(of), 1, of);
       assert.ok((await at('redis_keyspace_hits')) > 0);

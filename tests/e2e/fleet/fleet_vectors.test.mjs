@@ -1,6 +1,6 @@
 /**
- * The design's acceptance criteria, each by its name, on one Redis and on a cluster, in the
- * realtime profile: heartbeats every 5 s, leases of 15 s. They run side by side, each with users of its own.
+ * The design's acceptance criteria, each under its own name, on a standalone Redis and on a cluster, in the
+ * realtime profile: heartbeats every 5 s, leases of 15 s. The tests run concurrently, each with its own users.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -31,12 +31,12 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
     const members = async (prefix, user) => (await redis.command('SMEMBERS', key(prefix, user))).sort();
     const presence = async (user, field) => redis.command('HGET', key('user_presence', user), field);
     const exists = async (name) => (await redis.command('EXISTS', name)) === 1;
-    const enter = (server, user, options) => joinFleet(server, user, { heartbeatMs: HEARTBEAT_MS, ...options });
+    const connectUser = (server, user, options) => joinFleet(server, user, { heartbeatMs: HEARTBEAT_MS, ...options });
 
-    /** Somebody who may see the user and is told of changes. */
+    /** Connects an observer who may see the user and is subscribed to its presence. */
     async function observe(user, server = one) {
       await setVisibility(server, user, 'everyone');
-      const observer = await enter(server, `observer of ${user}`);
+      const observer = await connectUser(server, `observer of ${user}`);
       await observer.subscribe(user);
       return observer;
     }
@@ -56,17 +56,17 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
     test('Server crash causes entries to expire within EXPIRY_WINDOW', async () => {
       const doomed = await fleet.start('gw-doomed');
       const observer = await observe('crash_A');
-      const client = await enter(doomed, 'crash_A');
+      const client = await connectUser(doomed, 'crash_A');
       const record = connection('crash_A', client.established.conn_id);
       await observer.nextChange('crash_A', 'online');
       assert.ok(await exists(record));
       const crashed = Date.now();
-      const at = (ms) => sleep(crashed + ms - Date.now());
+      const sleepUntil = (ms) => sleep(crashed + ms - Date.now());
       await fleet.crash(doomed);
-      await at(14000);
-      assert.ok(await exists(record), 'at 14 s the record is there');
-      await at(16000);
-      assert.ok(!(await exists(record)), 'at 16 s it is not');
+      await sleepUntil(14000);
+      assert.ok(await exists(record), 'the record exists after 14 s');
+      await sleepUntil(16000);
+      assert.ok(!(await exists(record)), 'the record has expired after 16 s');
       assert.ok(!(await members('user_servers', 'crash_A')).includes('gw-doomed'));
       assert.deepEqual(await members('user_connections', 'crash_A'), []);
       const offline = await observer.nextChange('crash_A', 'offline', 1000);
@@ -77,14 +77,14 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
 
     test('Reconnect updates mapping idempotently', async () => {
       const doomed = await fleet.start('gw-doomed-too');
-      const { established } = await enter(doomed, 'again_A');
+      const { established } = await connectUser(doomed, 'again_A');
       await fleet.crash(doomed);
       await eventually(
         async () => !(await exists(connection('again_A', established.conn_id))),
         'the entry expires',
         REALTIME_WINDOW_MS + 1000,
       );
-      const again = await enter(two, 'again_A');
+      const again = await connectUser(two, 'again_A');
       const id = again.established.conn_id;
       assert.deepEqual(await members('user_servers', 'again_A'), ['gw-002']);
       assert.deepEqual(await members('user_connections', 'again_A'), [id]);
@@ -92,7 +92,7 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
     });
 
     test('Multi-device routing delivers to all servers', async () => {
-      const devices = [await enter(one, 'multi_A'), await enter(two, 'multi_A')];
+      const devices = [await connectUser(one, 'multi_A'), await connectUser(two, 'multi_A')];
       assert.deepEqual(await members('user_servers', 'multi_A'), ['gw-001', 'gw-002']);
       const channels = await Promise.all(
         ['gw-001', 'gw-002'].map((gateway) => redis.subscribe(`server:${gateway}:deliver`)),
@@ -102,7 +102,7 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
       for (const channel of channels) {
         await eventually(
           () => channel.messages.some((message) => message.includes('multi_A-here')),
-          'both channels carry it',
+          'both channels carry the delivery',
         );
         channel.close();
       }
@@ -110,26 +110,26 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
 
     test('Stale routing entry (message to dead server)', async () => {
       const doomed = await fleet.start('gw-doomed-three');
-      const sender = await enter(one, 'stale_B');
+      const sender = await connectUser(one, 'stale_B');
       await makeChat(one, 'stale-chat', 'stale_B', 'stale_A');
-      await enter(doomed, 'stale_A');
+      await connectUser(doomed, 'stale_A');
       await fleet.crash(doomed);
       assert.deepEqual(await members('user_servers', 'stale_A'), ['gw-doomed-three']);
       const { sequence } = await sendMessage(sender, 'stale-chat', 'to the dead');
-      assert.equal(sequence, 1, 'acknowledged all the same');
-      const again = await enter(two, 'stale_A');
+      assert.equal(sequence, 1, 'the message is acknowledged');
+      const again = await connectUser(two, 'stale_A');
       const { messages } = await again.ask({ type: 'sync_request', chat_id: 'stale-chat', after_sequence: 0 });
       assert.deepEqual(messages.map(({ body }) => body), ['to the dead']);
       await eventually(
         async () => (await members('user_servers', 'stale_A')).join() === 'gw-002',
-        'the stale entry goes',
+        'the stale entry is removed',
         REALTIME_WINDOW_MS + 1000,
       );
     });
 
     test('First connection transitions to ONLINE', async () => {
       const observer = await observe('first_A', two);
-      await enter(one, 'first_A');
+      await connectUser(one, 'first_A');
       assert.equal((await observer.nextChange('first_A')).status, 'online');
       assert.equal(await presence('first_A', 'status'), 'online');
       assert.equal(await presence('first_A', 'last_seen'), null);
@@ -137,7 +137,7 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
 
     test('Last connection transitions to OFFLINE', async () => {
       const observer = await observe('last_A', two);
-      const client = await enter(one, 'last_A');
+      const client = await connectUser(one, 'last_A');
       await observer.nextChange('last_A', 'online');
       const left = Date.now();
       await client.close();
@@ -151,24 +151,24 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
 
     test('Multi-device keeps user ONLINE', async () => {
       const observer = await observe('both_A', two);
-      const devices = [await enter(one, 'both_A'), await enter(two, 'both_A')];
+      const devices = [await connectUser(one, 'both_A'), await connectUser(two, 'both_A')];
       await observer.nextChange('both_A', 'online');
       await devices[0].close();
-      await eventually(async () => (await presence('both_A', 'device_count')) === '1', 'one device');
+      await eventually(async () => (await presence('both_A', 'device_count')) === '1', 'one device is left');
       assert.equal(await presence('both_A', 'status'), 'online');
       await observer.settle();
-      assert.equal(observer.changes().length, 1, 'nothing but that it came online');
+      assert.equal(observer.changes().length, 1, 'only the change to online');
     });
 
     test('Presence staleness bounded by EXPIRY_WINDOW', async () => {
       await setVisibility(one, 'stale_P', 'everyone');
-      const client = await enter(one, 'stale_P');
-      const observer = await enter(two, 'observer of stale_P');
+      const client = await connectUser(one, 'stale_P');
+      const observer = await connectUser(two, 'observer of stale_P');
       assert.equal((await observer.query('stale_P'))[0].status, 'online');
       await client.close();
       await eventually(
         async () => (await observer.query('stale_P'))[0].status === 'offline',
-        'the change is seen',
+        'the user is offline',
         2000,
       );
       await sleep(14000);
@@ -176,22 +176,22 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
     });
 
     test('Split brain prevented by conn_id uniqueness', async () => {
-      const first = await enter(one, 'split_A');
+      const first = await connectUser(one, 'split_A');
       first.terminate();
-      const second = await enter(two, 'split_A');
+      const second = await connectUser(two, 'split_A');
       const [old, id] = [first, second].map((client) => client.established.conn_id);
       assert.notEqual(id, old);
       assert.equal(await redis.command('HGET', connection('split_A', id), 'server_id'), 'gw-002');
       await eventually(
         async () => (await members('user_connections', 'split_A')).join() === id,
-        'the old one goes',
+        'the old connection is removed',
         REALTIME_WINDOW_MS + 1000,
       );
       assert.deepEqual(await members('user_servers', 'split_A'), ['gw-002']);
     });
 
     test('every routing key of a live system lives at most a window, and the invariants hold', async () => {
-      await Promise.all([enter(one, 'alive_A'), enter(two, 'alive_A'), enter(two, 'alive_B')]);
+      await Promise.all([connectUser(one, 'alive_A'), connectUser(two, 'alive_A'), connectUser(two, 'alive_B')]);
       for (let n = 0; n < 3; n += 1) {
         await sleep(2500);
         for (const name of await redis.keys('*alive_A*')) {
@@ -203,9 +203,9 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
       }
     });
 
-    test('devices and gateways as an administrator sees them', async () => {
-      await enter(one, 'admin_A');
-      await enter(two, 'admin_A');
+    test('the admin API lists devices and gateways of the whole fleet', async () => {
+      await connectUser(one, 'admin_A');
+      await connectUser(two, 'admin_A');
       const token = await one.token('root', { scope: 'admin' });
       const { body } = await rest(two, 'GET', '/admin/v1/connections?user=admin_A', { token });
       assert.deepEqual(body.connections.map(({ server_id: id }) => id).sort(), ['gw-001', 'gw-002']);

@@ -50,8 +50,8 @@ async function run(name, key, args = [], { grace = 0 } = {}) {
   return command('EVAL', script, 1, key, WINDOW_MS, grace, 0, ...args);
 }
 
-const readTransition = ([changed, status, inCall, lastSeen, version, at, lingers, mended]) => ({
-  changed: changed > 0, status, inCall: inCall === '1', lastSeen, version, at, lingers, mended,
+const readTransition = ([changed, status, inCall, lastSeen, version, at, lingers, repaired]) => ({
+  changed: changed > 0, status, inCall: inCall === '1', lastSeen, version, at, lingers, repaired,
 });
 
 /** Runs a script that makes a transition of one user. */
@@ -84,13 +84,13 @@ beforeEach(() => command('FLUSHALL'));
 test('times are written and read as RFC 3339 texts', async () => {
   const script = `${await textOf('time')}
     local answers = {}
-    for at, word in ipairs(ARGV) do answers[at] = {time_text(time_ms(word)), string.format('%.0f', time_ms(word))} end
+    for at, text in ipairs(ARGV) do answers[at] = {time_text(time_ms(text)), string.format('%.0f', time_ms(text))} end
     return answers`;
   const days = ['1970-01-01', '1999-12-31', '2000-02-29', '2000-03-01', '2026-01-31', '2028-02-29', '2100-02-28', '9999-12-31'];
   const times = days.flatMap((day) => [`${day}T00:00:00.000Z`, `${day}T23:59:59.999Z`]);
   const expected = times.map((time) => [time, String(Date.parse(time))]);
   assert.deepEqual(await command('EVAL', script, 0, ...times), expected);
-  assert.deepEqual(await command('EVAL', script, 0, ...times.map(Date.parse)), expected, 'milliseconds, as earlier gateways wrote them');
+  assert.deepEqual(await command('EVAL', script, 0, ...times.map(Date.parse)), expected, 'milliseconds, as older gateways wrote them');
   const none = ['', 'soon', '-1', 'nan', 'inf', '1e400', '253402300800000', '0000-01-01T00:00:00.000Z'];
   for (const [, ms] of await command('EVAL', script, 0, ...none)) assert.equal(ms, '0');
 });
@@ -147,9 +147,9 @@ test('a renewed lease lives on, an expired one is reaped once with its last sign
   assert.deepEqual(await command('SMEMBERS', 'user_servers:A'), ['gw-1'], 'while another device lives');
   assert.deepEqual(await reap(), []);
   await sleep(WINDOW_MS);
-  const [gone, ...more] = await reap();
-  assert.ok(gone.changed && gone.status === 'offline' && more.length === 0);
-  assert.ok(Math.abs(Date.parse(gone.lastSeen) - renewed) < WINDOW_MS / 3);
+  const [reaped, ...more] = await reap();
+  assert.ok(reaped.changed && reaped.status === 'offline' && more.length === 0);
+  assert.ok(Math.abs(Date.parse(reaped.lastSeen) - renewed) < WINDOW_MS / 3);
   assert.deepEqual(await reap(), []);
 });
 
@@ -185,7 +185,7 @@ test('a return is no transition after Redis lost its data, and is one after a re
   await sleep(WINDOW_MS + 50);
   await reap();
   await command('DEL', 'user_presence:A');
-  assert.ok((await open('A', 'c1', 'gw-1', { again: CONNECTED_AT })).changed, 'others were told that A was offline');
+  assert.ok((await open('A', 'c1', 'gw-1', { again: CONNECTED_AT })).changed, 'a reaped user comes online again');
 });
 
 test('foreign values under our keys are removed and counted', async () => {
@@ -194,7 +194,7 @@ test('foreign values under our keys are removed and counted', async () => {
     await command('DEL', key);
     await command('SET', key, 'garbage');
     const again = await open('A', 'c1', 'gw-1', { again: CONNECTED_AT });
-    assert.deepEqual([again.status, again.changed, again.mended], ['online', false, 1], key);
+    assert.deepEqual([again.status, again.changed, again.repaired], ['online', false, 1], key);
   }
   await command('HSET', 'user_presence:A', 'version', '1e400', 'status', 'flying', 'left_at', 'soon');
   assert.equal((await transition('close', 'A', ['c1', 'gw-1'])).status, 'offline');
@@ -210,6 +210,6 @@ test('odd ids do not touch other keys', async () => {
   assert.equal((await run('read', `user_connections:${odd}`, [odd]))[0][0], 'online');
   assert.equal(await command('GET', 'x'), '1');
   await sleep(WINDOW_MS + 50);
-  const [gone] = await reap();
-  assert.ok(gone.changed);
+  const [reaped] = await reap();
+  assert.ok(reaped.changed);
 });

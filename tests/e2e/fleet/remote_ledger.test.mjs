@@ -1,6 +1,6 @@
 /**
- * Two gateways on one `rollcall ledger`: what one stores the other reads; the ledger's death stops sends at
- * once and presence not at all; nothing acknowledged is lost, and no secret opens but the right one.
+ * Two gateways on one `rollcall ledger`: one reads what the other stores; when the ledger is down, sends fail at
+ * once and presence works; no acknowledged message is lost; only the right secret is accepted.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -19,12 +19,12 @@ import { rollcall, startServer } from '../support/server.mjs';
 const run = promisify(execFile);
 
 const REFUSAL_MS_MAX = 1000;
-/** Held for a new link, then given up. */
+/** A request in flight waits this long for a new link. */
 const IN_FLIGHT_MS_MAX = 3500;
 const ROUNDS = 4;
 const SENDERS = 4;
 const IN_FLIGHT = 10;
-/** More than twice as many as the ledger has places for flood. */
+/** More than twice as many as the ledger's pending peers. */
 const FLOOD_COUNT = 600;
 
 const SETTINGS = {
@@ -32,7 +32,7 @@ const SETTINGS = {
   'gateway.circuit_breaker.open_duration_seconds': 1,
 };
 
-/** Gateways with one key, so that a token of one is good on both. */
+/** Returns a function that starts gateways with the same key, so that a token of one is valid on all. */
 async function makeGateways(ledger) {
   const dataDir = await mkdtemp(join(tmpdir(), 'rollcall-gateways-'));
   const running = [];
@@ -72,7 +72,7 @@ async function history(server, chatId, user = 'bob') {
   return body.messages;
 }
 
-/** Sends again, as clients do, until it is acknowledged. */
+/** Sends a message until it is acknowledged, as clients do. */
 const sendUntilAcked = (client, chatId, id) =>
   eventually(async () => {
     const answer = await send(client, chatId, id);
@@ -82,7 +82,7 @@ const sendUntilAcked = (client, chatId, id) =>
     return undefined;
   }, `acknowledgement of ${id}`);
 
-test('one sends, the other reads', async () => {
+test('each gateway reads the messages that were sent through the other', async () => {
   const { gateways } = await startFleet();
   const [one, two] = gateways;
   assert.equal((await makeChat(one, 'c')).status, 201);
@@ -98,7 +98,7 @@ test('one sends, the other reads', async () => {
     );
 });
 
-test('the ledger dies: sends fail at once, presence goes on; it comes back: all is as it was', async () => {
+test('while the ledger is down sends fail at once and presence works; afterwards nothing is lost', async () => {
   const { ledger, gateways } = await startFleet();
   const [one, two] = gateways;
   await makeChat(one, 'c');
@@ -109,7 +109,7 @@ test('the ledger dies: sends fail at once, presence goes on; it comes back: all 
   const first = await send(alice, 'c', 'm-1');
   assert.equal(await ledger.stop('SIGKILL'), 'SIGKILL');
 
-  await eventually(() => /event=ledger_lost/.test(one.log()), 'the gateway notices');
+  await eventually(() => /event=ledger_lost/.test(one.log()), 'the gateway logs the loss');
   for (let i = 0; i < 20; i += 1) {
     const startedMs = Date.now();
     const { code } = await send(alice, 'c', 'm-2');
@@ -128,12 +128,12 @@ test('the ledger dies: sends fail at once, presence goes on; it comes back: all 
   assert.deepEqual((await history(two, 'c')).map(({ body }) => body), ['m-1', 'm-2']);
 });
 
-/** Keeps messages in flight, and asks again for what was refused. */
-function storm(client, name, chatId, acked, longestMs) {
-  const begun = new Map();
+/** Keeps messages in flight, and sends again what was refused. */
+function startStorm(client, name, chatId, acked, longestMs) {
+  const startedMs = new Map();
   let sent = 0;
   const transmit = (id) => {
-    begun.set(id, Date.now());
+    startedMs.set(id, Date.now());
     client.send({ type: 'send_message', chat_id: chatId, client_message_id: id, body: id });
   };
   const sendNext = () => transmit(`${name}-${(sent += 1)}`);
@@ -141,7 +141,7 @@ function storm(client, name, chatId, acked, longestMs) {
   client.socket.on('message', (data) => {
     const { type, client_message_id: id, ...answer } = JSON.parse(data);
     if (type !== 'message_ack' && type !== 'error') return;
-    longestMs.value = Math.max(longestMs.value, Date.now() - begun.get(id));
+    longestMs.value = Math.max(longestMs.value, Date.now() - startedMs.get(id));
     if (type === 'message_ack') acked.set(id, answer);
     if (type === 'message_ack' && !stopped) sendNext();
     if (type === 'error') setTimeout(() => transmit(id), 50);
@@ -151,11 +151,11 @@ function storm(client, name, chatId, acked, longestMs) {
     stop: () => {
       stopped = true;
     },
-    done: () => [...begun.keys()].every((id) => acked.has(id)),
+    done: () => [...startedMs.keys()].every((id) => acked.has(id)),
   };
 }
 
-test(`${ROUNDS} kills of the ledger in a storm from both gateways`, { timeout: 120000 }, async () => {
+test(`no acknowledged message is lost over ${ROUNDS} kills of the ledger in a storm`, { timeout: 120000 }, async () => {
   const { ledger, gateways } = await startFleet();
   const acked = new Map();
   const longestMs = { value: 0 };
@@ -163,7 +163,7 @@ test(`${ROUNDS} kills of the ledger in a storm from both gateways`, { timeout: 1
   const storms = [];
   for (let i = 0; i < SENDERS; i += 1) {
     const client = await connect(gateways[i % 2], 'alice', { device: `d${i}` });
-    storms.push(storm(client, `s${i}`, 'c', acked, longestMs));
+    storms.push(startStorm(client, `s${i}`, 'c', acked, longestMs));
   }
   for (let round = 0; round < ROUNDS; round += 1) {
     await sleep(200 + Math.random() * 300);
@@ -171,60 +171,60 @@ test(`${ROUNDS} kills of the ledger in a storm from both gateways`, { timeout: 1
     await sleep(Math.random() * 500);
     await ledger.start();
     const before = acked.size;
-    await eventually(() => acked.size > before + SENDERS * IN_FLIGHT, 'sends work again');
+    await eventually(() => acked.size > before + SENDERS * IN_FLIGHT, 'messages are acknowledged again');
   }
   for (const { stop } of storms) stop();
-  await eventually(() => storms.every(({ done }) => done()), 'each is acknowledged in the end');
-  assert.ok(longestMs.value < IN_FLIGHT_MS_MAX, `one waited ${longestMs.value} ms`);
+  await eventually(() => storms.every(({ done }) => done()), 'every message is acknowledged');
+  assert.ok(longestMs.value < IN_FLIGHT_MS_MAX, `one message waited ${longestMs.value} ms`);
 
   const rows = await sql(
     ledger.path,
     "SELECT sequence || ' ' || client_message_id || ' ' || message_id FROM messages ORDER BY sequence",
   );
   const stored = rows.split('\n').map((row) => row.split(' '));
-  stored.forEach(([sequence], i) => assert.equal(Number(sequence), i + 1, 'dense from 1'));
+  stored.forEach(([sequence], i) => assert.equal(Number(sequence), i + 1, 'sequences are dense from 1'));
   const byId = new Map(stored.map(([sequence, id, messageId]) => [id, [Number(sequence), messageId]]));
-  assert.equal(byId.size, stored.length, 'each client_message_id once');
+  assert.equal(byId.size, stored.length, 'each client_message_id is stored once');
   for (const [id, ack] of acked)
-    assert.deepEqual(byId.get(id), [ack.sequence, ack.message_id], `${id} is where it was acknowledged`);
+    assert.deepEqual(byId.get(id), [ack.sequence, ack.message_id], `${id} is stored as it was acknowledged`);
 });
 
-test('a start without the ledger serves presence; sends fail fast until it is there', async () => {
+test('a gateway started without the ledger serves presence, and sends work once the ledger starts', async () => {
   const ledger = await makeLedger();
   const start = await makeGateways(ledger);
   const server = await start();
   const alice = await connect(server, 'alice');
   assert.equal((await alice.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
-  await eventually(() => /event=ledger_out_of_reach/.test(server.log()), 'it says so');
+  await eventually(() => /event=ledger_out_of_reach/.test(server.log()), 'the log names the problem');
   const startedMs = Date.now();
   assert.equal((await send(alice, 'c', 'm-1')).code, 'SERVICE_UNAVAILABLE');
   assert.ok(Date.now() - startedMs < REFUSAL_MS_MAX);
   await ledger.start();
-  await eventually(async () => (await makeChat(server, 'c')).status === 201, 'the chat is made');
+  await eventually(async () => (await makeChat(server, 'c')).status === 201, 'the chat is created');
   assert.equal((await sendUntilAcked(alice, 'c', 'm-1')).sequence, 1);
 });
 
-test('a wrong secret is refused, and both sides say why', async () => {
+test('a wrong secret is refused, and both sides log the reason', async () => {
   const ledger = await makeLedger();
   const start = await makeGateways(ledger);
   await ledger.start();
   const server = await start({ 'peer.secret': 'a guess' });
-  await eventually(() => /peer_link_closed .*peer\.secret may differ/.test(server.log()), 'our log');
-  await eventually(() => /ledger_link_refused .*reason="wrong secret/.test(ledger.log()), 'its log');
+  await eventually(() => /peer_link_closed .*peer\.secret may differ/.test(server.log()), 'the gateway logs the reason');
+  await eventually(() => /ledger_link_refused .*reason="wrong secret/.test(ledger.log()), 'the ledger logs the reason');
   const alice = await connect(server, 'alice');
   assert.equal((await send(alice, 'c', 'm-1')).code, 'SERVICE_UNAVAILABLE');
 });
 
-test('connections that say nothing keep no gateway out', { timeout: 60000 }, async () => {
+test('a flood of silent connections does not keep gateways from the ledger', { timeout: 60000 }, async () => {
   const ledger = await makeLedger();
   const start = await makeGateways(ledger);
   await ledger.start();
   const flood = startSilentFlood({ port: ledger.port, count: FLOOD_COUNT });
   after(() => flood.stop());
-  await eventually(() => flood.closedCount() > FLOOD_COUNT / 2, 'there are too many');
+  await eventually(() => flood.closedCount() > FLOOD_COUNT / 2, 'silent connections are closed');
   const gateways = [await start(), await start()];
   for (const gateway of gateways)
-    await eventually(() => /event=peer_link_open/.test(gateway.log()), 'a link');
+    await eventually(() => /event=peer_link_open/.test(gateway.log()), 'the link is open');
   assert.equal((await makeChat(gateways[0], 'c')).status, 201);
   for (const [i, user] of ['alice', 'bob'].entries()) {
     const client = await connect(gateways[i], user);
@@ -237,10 +237,10 @@ test('connections that say nothing keep no gateway out', { timeout: 60000 }, asy
   assert.equal((await history(gateways[1], 'c')).length, 2 * IN_FLIGHT);
   for (const gateway of gateways) assert.doesNotMatch(gateway.log(), /event=ledger_lost/);
   const refused = gateways.filter((gateway) => /event=peer_link_closed/.test(gateway.log()));
-  assert.ok(refused.length < gateways.length, 'one at least got in at its first attempt');
+  assert.ok(refused.length < gateways.length, 'at least one gateway is linked at its first attempt');
 });
 
-test('a ledger that hangs costs its time limit, then nothing; awake again it serves', { timeout: 60000 }, async () => {
+test('a hanging ledger delays one message by the time limit, then sends fail at once until it resumes', { timeout: 60000 }, async () => {
   const { ledger, gateways } = await startFleet();
   const [server] = gateways;
   await makeChat(server, 'c');
@@ -249,7 +249,7 @@ test('a ledger that hangs costs its time limit, then nothing; awake again it ser
   try {
     const { code } = await send(alice, 'c', 'm-1');
     assert.equal(code, 'SERVICE_UNAVAILABLE');
-    await eventually(() => /event=ledger_lost reason="the other side is silent"/.test(server.log()), 'silence', 15000);
+    await eventually(() => /event=ledger_lost reason="the other side is silent"/.test(server.log()), 'the gateway logs the silence', 15000);
     const startedMs = Date.now();
     assert.equal((await send(alice, 'c', 'm-1')).code, 'SERVICE_UNAVAILABLE');
     assert.ok(Date.now() - startedMs < REFUSAL_MS_MAX);
@@ -261,7 +261,7 @@ test('a ledger that hangs costs its time limit, then nothing; awake again it ser
   assert.equal((await history(server, 'c')).length, 1);
 });
 
-test('links speak TLS when told to, and only with whom they trust', async () => {
+test('links use TLS if configured, and plain links are refused', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'rollcall-peer-tls-'));
   after(() => rm(directory, { recursive: true, force: true }));
   const certificate = join(directory, 'certificate.pem');
@@ -277,11 +277,11 @@ test('links speak TLS when told to, and only with whom they trust', async () => 
   const trusting = await start({ 'peer.tls.ca_file': certificate });
   assert.equal((await makeChat(trusting, 'c')).status, 201);
   const plain = await start();
-  await eventually(() => /event=peer_link_closed/.test(plain.log()), 'plain links are not accepted');
+  await eventually(() => /event=peer_link_closed/.test(plain.log()), 'the plain link is closed');
   assert.equal((await makeChat(plain, 'd')).status, 503);
 });
 
-test('a drain answers what was taken and ends with 0', async () => {
+test('a drain answers pending requests and exits with 0', async () => {
   const { ledger, gateways } = await startFleet();
   await makeChat(gateways[0], 'c');
   const alice = await connect(gateways[0], 'alice');
@@ -293,20 +293,20 @@ test('a drain answers what was taken and ends with 0', async () => {
   assert.ok(count >= acked.length, `${acked.length} acknowledged, ${count} stored`);
 });
 
-test('without what it needs it does not start, and says what that is', async () => {
-  const place = ['--peer-listen', '127.0.0.1:0'];
+test('ledger and gateway do not start without a required setting, and the error names it', async () => {
+  const address = ['--peer-listen', '127.0.0.1:0'];
   const wrong = [
     [[], 2, /needs --peer-listen HOST:PORT/],
-    [place, 2, /needs peer\.secret/],
-    [[...place, '--set', 'peer.secret=x', '--ledger', 'remote://127.0.0.1:1'], 1, /must be sqlite:PATH/],
-    [[...place, '--set', 'peer.secret=x', '--ledger', 'sqlite:/nowhere/at/all.db'], 1, /cannot open/],
+    [address, 2, /needs peer\.secret/],
+    [[...address, '--set', 'peer.secret=x', '--ledger', 'remote://127.0.0.1:1'], 1, /must be sqlite:PATH/],
+    [[...address, '--set', 'peer.secret=x', '--ledger', 'sqlite:/nowhere/at/all.db'], 1, /cannot open/],
   ];
   const dataDir = await mkdtemp(join(tmpdir(), 'rollcall-wrong-'));
   after(() => rm(dataDir, { recursive: true, force: true }));
-  for (const [args, expected, said] of wrong) {
+  for (const [args, expected, reason] of wrong) {
     const { code, stderr } = await rollcall('ledger', '--data-dir', dataDir, ...args);
     assert.equal(code, expected, stderr);
-    assert.match(stderr, said);
+    assert.match(stderr, reason);
   }
   const { code, stderr } = await rollcall(
     'serve', '--dev', '--listen', '127.0.0.1:0', '--data-dir', dataDir, '--ledger', 'remote://127.0.0.1:1',
