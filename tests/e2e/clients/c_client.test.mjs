@@ -1,6 +1,6 @@
 /**
- * The C client, through the programs that are built with it: a terminal chat, and a storm of messages
- * with connections cut at random. $CUTS sets how many (300).
+ * The C client, tested through its example programs: a terminal chat, and a storm of messages over
+ * connections that are cut at random. $CUTS is the number of cuts (300).
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -17,7 +17,7 @@ const programs = join(dirname(ROLLCALL_BIN), 'clients', 'c');
 
 const SETTINGS = { ...AMPLE_RATES, 'gateway.workers': 2 };
 
-/** A running program and the lines it has printed. */
+/** Starts a program; `lines` are those it has printed. */
 function run(name, ...args) {
   const child = spawn(join(programs, name), args.map(String), { stdio: ['pipe', 'pipe', 'pipe'] });
   const lines = [];
@@ -30,24 +30,24 @@ function run(name, ...args) {
   return { child, lines, exited, errors: () => errors };
 }
 
-test('a terminal chat: what one types the other reads, also what was said before', async () => {
+test('the terminal chat shows new and earlier messages', async () => {
   const server = await startServer();
   after(() => server.stop());
   await makeChat(server, 'c', 'alice', 'bob');
   const alice = run('example', '127.0.0.1', server.port, await devToken(server, 'alice'), 'c');
   alice.child.stdin.write('hello\nis "anybody" here?\n');
-  await eventually(() => alice.lines.includes('2 (sent)'), 'both are acknowledged');
+  await eventually(() => alice.lines.includes('2 (sent)'), 'both messages are acknowledged');
   const bob = run('example', '127.0.0.1', server.port, await devToken(server, 'bob'), 'c');
-  await eventually(() => bob.lines.includes('2 alice: is "anybody" here?'), 'bob has the past');
+  await eventually(() => bob.lines.includes('2 alice: is "anybody" here?'), 'bob has the earlier messages');
   bob.child.stdin.write('yes\n');
-  await eventually(() => alice.lines.includes('3 bob: yes'), 'alice hears bob');
+  await eventually(() => alice.lines.includes('3 bob: yes'), 'alice has bob’s message');
   alice.child.stdin.end();
   bob.child.stdin.end();
   assert.equal(await alice.exited, 0);
   assert.equal(await bob.exited, 0);
 });
 
-test('what is piped into the terminal chat is sent before it leaves', async () => {
+test('the terminal chat sends its whole input before it exits', async () => {
   const server = await startServer();
   after(() => server.stop());
   await makeChat(server, 'c', 'alice', 'bob');
@@ -66,7 +66,7 @@ test('a refused token stops the client', async () => {
   assert.match(program.errors(), /-- stopped/);
 });
 
-test('a page of the longest messages, all of it escaped, is not too long for the client', async () => {
+test('the client accepts a page of messages of maximum length in which every byte is escaped', async () => {
   const settings = { ...SETTINGS, 'gateway.backpressure.outbound.max_buffer_bytes': 1 << 26 };
   const server = await startServer({ settings });
   after(() => server.stop());
@@ -75,13 +75,13 @@ test('a page of the longest messages, all of it escaped, is not too long for the
   await fillChat(bob, 'c', 200, () => '\u0001'.repeat(BODY_BYTES_MAX));
   bob.close();
   const alice = run('example', '127.0.0.1', server.port, await devToken(server, 'alice'), 'c');
-  await eventually(() => alice.lines.some((line) => line.startsWith('200 bob: ')), 'alice has all');
+  await eventually(() => alice.lines.some((line) => line.startsWith('200 bob: ')), 'alice has all messages');
   assert.doesNotMatch(alice.errors(), /backoff/);
   alice.child.stdin.end();
   assert.equal(await alice.exited, 0);
 });
 
-test(`${CUTS} cuts: every message once, in order, at everybody`, { timeout: 120000 + CUTS * 100 }, async () => {
+test(`every member has every message once and in order after ${CUTS} cuts`, { timeout: 120000 + CUTS * 100 }, async () => {
   const server = await startServer({ settings: SETTINGS });
   const proxy = await startProxy(server.port);
   const port = Number(new URL(proxy.url).port);
@@ -104,23 +104,23 @@ test(`${CUTS} cuts: every message once, in order, at everybody`, { timeout: 1200
   const count = (lines, kind) => lines.filter((line) => line.startsWith(kind)).length;
   await sleep(500);
   const latest = (await rest(server, 'GET', '/v1/chats/c', { user: 'alice' })).body.latest_sequence;
-  assert.ok(latest > 50, `${latest} messages`);
+  assert.ok(latest > 50, `only ${latest} messages were sent`);
   for (const [index, { lines, child }] of storms.entries()) {
-    await eventually(() => count(lines, 'M ') >= latest, `${names[index]} has all ${latest}`, 30000);
-    const got = lines.filter((line) => line.startsWith('M ')).map((line) => line.split(' '));
+    await eventually(() => count(lines, 'M ') >= latest, `${names[index]} has all ${latest} messages`, 30000);
+    const received = lines.filter((line) => line.startsWith('M ')).map((line) => line.split(' '));
     assert.deepEqual(
-      got.map(([, sequence]) => Number(sequence)),
-      Array.from({ length: got.length }, (_, i) => i + 1),
-      `${names[index]} has each once, in order`,
+      received.map(([, sequence]) => Number(sequence)),
+      Array.from({ length: received.length }, (_, i) => i + 1),
+      `${names[index]} has each message once, in order`,
     );
-    const bodies = got.map(([, , sender, ...body]) => `${sender}: ${body.join(' ')}`);
+    const bodies = received.map(([, , sender, ...body]) => `${sender}: ${body.join(' ')}`);
     assert.equal(new Set(bodies).size, bodies.length, 'no message is stored twice');
     for (const name of names) {
       const numbers = bodies.filter((body) => body.startsWith(`${name}: `)).map((body) => Number(body.split(' ')[2]));
-      assert.deepEqual(numbers, Array.from({ length: numbers.length }, (_, i) => i), `${name}'s are in the order sent`);
+      assert.deepEqual(numbers, Array.from({ length: numbers.length }, (_, i) => i), `messages of ${name} are in the order sent`);
     }
     const acknowledged = lines.filter((line) => line.startsWith('A ')).map((line) => Number(line.slice(2)));
-    for (const sequence of acknowledged) assert.equal(got[sequence - 1][2], names[index]);
+    for (const sequence of acknowledged) assert.equal(received[sequence - 1][2], names[index]);
     child.stdin.end();
   }
   for (const { exited } of storms) assert.equal(await exited, 0);

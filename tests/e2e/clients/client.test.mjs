@@ -30,7 +30,7 @@ afterEach(() => {
   for (const client of clients.splice(0)) client.close();
 });
 
-/** A client everybody may see. */
+/** Makes a client of a user whom everybody may see. */
 async function clientOf(user, { ttlSeconds, ...options } = {}) {
   const getToken = () => server.token(user, { ttlSeconds });
   const response = await fetch(`${server.url}v1/me`, {
@@ -47,16 +47,16 @@ async function clientOf(user, { ttlSeconds, ...options } = {}) {
   return client;
 }
 
-/** The next event of a type that fits; the error says what came instead. */
-function heard(client, type, fits = () => true) {
+/** Waits for an event of a type that matches; the error lists those that did not. */
+function nextEvent(client, type, matches = () => true) {
   return new Promise((resolve, reject) => {
-    const seen = [];
+    const others = [];
     const timeout = setTimeout(() => {
-      reject(new Error(`no such ${type} in ${LIVE_MS} ms, only ${JSON.stringify(seen)}`));
+      reject(new Error(`no matching ${type} within ${LIVE_MS} ms, only ${JSON.stringify(others)}`));
     }, LIVE_MS);
     const off = client.on(type, (payload) => {
-      seen.push(payload);
-      if (!fits(payload)) return;
+      others.push(payload);
+      if (!matches(payload)) return;
       clearTimeout(timeout);
       off();
       resolve(payload);
@@ -64,12 +64,12 @@ function heard(client, type, fits = () => true) {
   });
 }
 
-const status = (user, expected) => (presence) =>
+const hasStatus = (user, expected) => (presence) =>
   presence.user_id === user && presence.status === expected;
 
-const state = (expected) => (change) => change.state === expected;
+const hasState = (expected) => (change) => change.state === expected;
 
-test('a subscriber hears online, away, back and offline, in growing versions', async () => {
+test('a subscriber receives online, away, online and offline, with growing versions', async () => {
   const watcher = await clientOf('watcher');
   const bob = await clientOf('bob');
   await watcher.connect();
@@ -79,16 +79,16 @@ test('a subscriber hears online, away, back and offline, in growing versions', a
   const [before] = await watcher.subscribePresence(['bob']);
   assert.equal(before.status, 'offline');
 
-  const online = heard(watcher, 'presence', status('bob', 'online'));
+  const online = nextEvent(watcher, 'presence', hasStatus('bob', 'online'));
   await bob.connect();
   await online;
-  const away = heard(watcher, 'presence', status('bob', 'away'));
+  const away = nextEvent(watcher, 'presence', hasStatus('bob', 'away'));
   bob.setActive(false);
   await away;
-  const back = heard(watcher, 'presence', status('bob', 'online'));
+  const back = nextEvent(watcher, 'presence', hasStatus('bob', 'online'));
   bob.setActive(true);
   await back;
-  const offline = heard(watcher, 'presence', status('bob', 'offline'));
+  const offline = nextEvent(watcher, 'presence', hasStatus('bob', 'offline'));
   bob.close();
   const { last_seen: lastSeen } = await offline;
   assert.ok(Math.abs(Date.parse(lastSeen) - Date.now()) < 5000);
@@ -98,11 +98,11 @@ test('a subscriber hears online, away, back and offline, in growing versions', a
   );
 
   await watcher.unsubscribePresence(['bob']);
-  const [asked] = await watcher.queryPresence(['bob']);
-  assert.equal(asked.status, 'offline');
+  const [queried] = await watcher.queryPresence(['bob']);
+  assert.equal(queried.status, 'offline');
 });
 
-test('heartbeats keep the connection for longer than its lease', async () => {
+test('heartbeats keep a connection open beyond its lease', async () => {
   const settings = ['--set', 'timing.profile=realtime'];
   for (const [name, seconds] of [
     ['gateway.timeouts.heartbeat_interval_seconds', 0.5],
@@ -125,42 +125,42 @@ test('heartbeats keep the connection for longer than its lease', async () => {
   }
 });
 
-test('a server that dies is waited for, and subscriptions are restored', async () => {
+test('the client reconnects to a killed server that is restarted, and restores subscriptions', async () => {
   const dave = await clientOf('dave');
   const erin = await clientOf('erin');
   await dave.connect();
   await erin.connect();
   await dave.subscribePresence(['erin']);
   const { port } = server;
-  const lost = heard(dave, 'state', state('BACKOFF'));
+  const lost = nextEvent(dave, 'state', hasState('BACKOFF'));
   await server.stop('SIGKILL');
   await lost;
-  const ready = heard(dave, 'state', state('READY'));
+  const ready = nextEvent(dave, 'state', hasState('READY'));
   server = await startServer({ dataDir, port });
   await ready;
   await erin.connect();
-  const offline = heard(dave, 'presence', status('erin', 'offline'));
+  const offline = nextEvent(dave, 'presence', hasStatus('erin', 'offline'));
   erin.close();
   await offline;
 });
 
-test('a drain says when to come back, and is obeyed', async () => {
+test('the client follows the reconnect delay of a drain', async () => {
   const frank = await clientOf('frank');
   await frank.connect();
   const { port } = server;
-  const closing = heard(frank, 'connection_closing');
-  const waiting = heard(frank, 'state', state('BACKOFF'));
+  const closing = nextEvent(frank, 'connection_closing');
+  const waiting = nextEvent(frank, 'state', hasState('BACKOFF'));
   const stopped = server.stop('SIGTERM');
   const { reason, reconnect_allowed: allowed, reconnect_after_ms: afterMs } = await closing;
   assert.deepEqual([reason, allowed], ['draining', true]);
   const { delayMs } = await waiting;
-  if (afterMs !== undefined) assert.ok(delayMs <= afterMs, `${delayMs} of ${afterMs} ms`);
+  if (afterMs !== undefined) assert.ok(delayMs <= afterMs, `waits ${delayMs} of at most ${afterMs} ms`);
   assert.equal(await stopped, 0);
   server = await startServer({ dataDir, port });
   await frank.connect();
 });
 
-test('a token is renewed on the open connection before it ends', async () => {
+test('a token is renewed on the open connection before it expires', async () => {
   const grace = await clientOf('grace', { ttlSeconds: 4 });
   await grace.connect();
   const changes = [];
@@ -170,23 +170,23 @@ test('a token is renewed on the open connection before it ends', async () => {
   assert.equal(grace.state, 'READY');
 });
 
-test('a static token that ends closes the client, saying so', async () => {
+test('an expired static token closes the client with UNAUTHENTICATED', async () => {
   const token = await server.token('heidi', { ttlSeconds: 3 });
   const heidi = new Rollcall({ url: server.url, token, WebSocket });
   clients.push(heidi);
   await heidi.connect();
-  const { error } = await heard(heidi, 'state', ({ final }) => final);
+  const { error } = await nextEvent(heidi, 'state', ({ final }) => final);
   assert.equal(error.code, 'UNAUTHENTICATED');
 });
 
-test('a token nobody signed is refused at the handshake', async () => {
+test('a token with a wrong signature is refused at the handshake', async () => {
   const token = `${(await server.token('ivan')).slice(0, -8)}AAAAAAAA`;
   const ivan = new Rollcall({ url: server.url, token, WebSocket });
   clients.push(ivan);
   await assert.rejects(ivan.connect(), { code: 'UNAUTHENTICATED' });
 });
 
-test('errors come back to the request that caused them', async () => {
+test('an error rejects the request that caused it', async () => {
   const judy = await clientOf('judy');
   await judy.connect();
   await assert.rejects(judy.request('no_such_command'), { code: 'INVALID_MESSAGE' });
@@ -205,7 +205,7 @@ test('a message larger than any frame may be is refused, and the next one arrive
   assert.equal((await next).sequence, 1);
 });
 
-test('closing while connecting leaves nothing behind', async () => {
+test('closing while connecting rejects connect() and disconnects', async () => {
   const kim = await clientOf('kim');
   const connected = kim.connect();
   await new Promise((resolve) => setTimeout(resolve, 1));

@@ -1,4 +1,4 @@
-/** The examples in a real browser: the Socket.IO chat and the native one, talking to each other. */
+/** The Socket.IO and the native example chat in a real browser, with each other. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, afterEach, test } from 'node:test';
 import { launchBrowser } from '../support/browser.mjs';
@@ -36,19 +36,19 @@ async function open(kind, name, peer) {
   return tab;
 }
 
-async function say(tab, text) {
+async function send(tab, text) {
   await tab.locator('#body').fill(text);
   await tab.getByRole('button', { name: 'Send' }).click();
 }
 
-const hears = (tab, text) => waitForText(tab.locator('#messages li').last(), text);
+const waitForMessage = (tab, text) => waitForText(tab.locator('#messages li').last(), text);
 
 for (const [one, other] of [
   ['socketio', 'rollcall'],
   ['socketio', 'socketio'],
   ['rollcall', 'rollcall'],
 ])
-  test(`${one} and ${other} chat with each other`, async () => {
+  test(`the ${one} and the ${other} example chat with each other`, async () => {
     const [ann, bob] = [`ann-${one}`, `bob-${other}`];
     const near = await open(one, ann, bob);
     await waitForText(near.locator('#peer'), /is offline|is unknown/);
@@ -57,24 +57,24 @@ for (const [one, other] of [
     await waitForText(far.locator('#peer'), `${ann} is online`);
     await far.locator('#body').press('h');
     await waitForText(near.locator('#typing'), `${bob} is typing …`);
-    await say(far, 'hello');
-    await hears(near, `${bob} hello`);
-    await hears(far, `${bob} hello`);
+    await send(far, 'hello');
+    await waitForMessage(near, `${bob} hello`);
+    await waitForMessage(far, `${bob} hello`);
     await waitForText(near.locator('#typing'), '');
-    await say(near, 'hello yourself');
-    await hears(far, `${ann} hello yourself`);
+    await send(near, 'hello yourself');
+    await waitForMessage(far, `${ann} hello yourself`);
     await far.close();
     await waitForText(near.locator('#peer'), `${bob} is offline`);
     const again = await open(other, bob, ann);
-    await hears(again, `${ann} hello yourself`);
+    await waitForMessage(again, `${ann} hello yourself`);
     assert.equal(await again.locator('#messages li').count(), 2);
     assert.deepEqual(context.pageErrors, []);
   });
 
 for (const kind of ['socketio', 'rollcall'])
-  test(`${kind} says when a message is refused`, async () => {
+  test(`the ${kind} example shows that a message is refused`, async () => {
     const tab = await open(kind, `carl-${kind}`, `dora-${kind}`);
-    await say(tab, 'x'.repeat(5000));
+    await send(tab, 'x'.repeat(5000));
     await waitForText(tab.locator('#state'), /too large/);
     assert.equal(await tab.locator('#messages li').count(), 0);
     assert.deepEqual(context.pageErrors, []);
