@@ -1,6 +1,6 @@
 /**
- * The page at `/`, in a real browser against the real server: two tabs of one browser that know
- * nothing of each other but what the page tells them.
+ * The page at `/`, in a real browser against the real server: tabs of one browser see each other's
+ * presence.
  */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
@@ -14,8 +14,8 @@ import {
   overflow,
   personRow,
   screenshot,
-  waitForText,
   waitForStatus,
+  waitForText,
 } from '../support/page.mjs';
 import { startServer } from '../support/server.mjs';
 
@@ -53,7 +53,7 @@ async function joinByClick(tab, name) {
   await waitForText(tab.locator('#connection-text'), 'connected');
 }
 
-test('two tabs watch each other come online, go away, come back, leave and return', async () => {
+test('two tabs show each other online, away, offline and online again', async () => {
   const alice = await openTab();
   await screenshot(alice, 'join');
   await joinByClick(alice, 'alice');
@@ -82,12 +82,12 @@ test('two tabs watch each other come online, go away, come back, leave and retur
 
   await alice.close();
   await waitForStatus(personRow(bob, 'alice'), /^offline/);
-  const told = await bob.locator('#journal li span').allTextContents();
-  assert.deepEqual(told, ['alice left', 'alice is here']);
+  const journal = await bob.locator('#journal li span').allTextContents();
+  assert.deepEqual(journal, ['alice left', 'alice is here']);
   assert.deepEqual(context.pageErrors, []);
 });
 
-test('tabs that were opened by hand find each other without anybody typing a name', async () => {
+test('tabs opened by hand find each other without a typed name', async () => {
   const carol = await openTab();
   await joinByClick(carol, 'carol');
   const dave = await openTab();
@@ -106,7 +106,7 @@ test('a reload joins again under the same name', async () => {
   assert.deepEqual(context.pageErrors, []);
 });
 
-test('when the server goes the page says when it tries again, and is back when the server is', async () => {
+test('without the server the page shows when it reconnects, and reconnects to a restarted server', async () => {
   let second = await startServer();
   const { port } = second;
   try {
@@ -116,7 +116,7 @@ test('when the server goes the page says when it tries again, and is back when t
     await screenshot(tab, 'reconnecting');
     await tab.setViewportSize(PHONE);
     for (const part of ['.brand', '#connection'])
-      assert.ok((await tab.locator(part).boundingBox()).height < 40, `${part} breaks`);
+      assert.ok((await tab.locator(part).boundingBox()).height < 40, `${part} fits on one line`);
     second = await startServer({ port });
     await button(tab, 'now').click({ timeout: LIVE_MS });
     await waitForText(tab.locator('#connection-text'), 'connected');
@@ -125,7 +125,7 @@ test('when the server goes the page says when it tries again, and is back when t
   }
 });
 
-test('nothing is cut off at the width of a phone, and everything is reached by keyboard', async () => {
+test('nothing overflows at the width of a phone, and every control is reached by keyboard', async () => {
   const tab = await openAs(
     context,
     server,

@@ -1,6 +1,6 @@
 /**
- * Calls on the page, with a real WebRTC connection between two browser contexts; the microphone is
- * the browser's fake one.
+ * Calls on the page, with a real WebRTC connection between two browser contexts and the browser's fake
+ * microphone.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -18,29 +18,29 @@ import {
 import { befriend } from '../support/contacts.mjs';
 import { startProxy } from '../support/proxy.mjs';
 
-/** Finding a way through the network takes its time on a busy machine. */
+/** Time limit, on a busy machine, until WebRTC has connected. */
 const MEDIA_MS = 10000;
 
-/** After so long the page takes a call for lost of which the server said nothing. */
+/** After this time the page ends a call that the server has not confirmed. */
 const CONFIRM_WAIT_MS = 3000;
 
 const browsers = useBrowsers();
 const { open } = browsers;
 
-const call = (tab, name) => friendRow(tab, name).getByRole('button', { name: `Call ${name}` });
+const callButton = (tab, name) => friendRow(tab, name).getByRole('button', { name: `Call ${name}` });
 
-const connected = (tab) =>
+const waitForMedia = (tab) =>
   tab
     .locator('#call[data-state=active][data-media=connected]')
     .waitFor({ state: 'visible', timeout: MEDIA_MS });
 
 const badge = (tab, name) => friendRow(tab, name).locator('.call-badge');
 
-test('ring, accept, talk, hang up: a third person sees it begin and end', async () => {
+test('a call rings, is accepted, connects and ends, and a third user sees it', async () => {
   await befriend(browsers.server, 'alice', 'bob');
   await befriend(browsers.server, 'alice', 'carol');
   const [alice, bob, carol] = await Promise.all(['alice', 'bob', 'carol'].map((name) => open(name)));
-  await call(alice, 'bob').click();
+  await callButton(alice, 'bob').click();
   await waitForText(alice.locator('#call-text'), 'ringing …');
   await waitForText(bob.locator('#call-text'), 'is calling you');
   assert.match(await bob.title(), /^alice is calling/);
@@ -49,14 +49,14 @@ test('ring, accept, talk, hang up: a third person sees it begin and end', async 
   assert.equal(await overflow(bob), 0);
 
   await button(bob, 'Accept').click();
-  await Promise.all([connected(alice), connected(bob)]);
+  await Promise.all([waitForMedia(alice), waitForMedia(bob)]);
   await waitForText(alice.locator('#call-text'), /^0:0[1-9]$/);
-  const hears = () => {
+  const hasSound = () => {
     const sound = document.getElementById('call-sound').srcObject;
     return sound?.getAudioTracks().some(({ readyState }) => readyState === 'live') === true;
   };
-  assert.ok(await alice.evaluate(hears), 'alice hears bob');
-  assert.ok(await bob.evaluate(hears), 'bob hears alice');
+  assert.ok(await alice.evaluate(hasSound), 'alice has live sound');
+  assert.ok(await bob.evaluate(hasSound), 'bob has live sound');
   await appears(badge(carol, 'alice'));
   await friendRow(alice, 'bob').locator('.opener').click();
   await screenshot(alice, 'call');
@@ -64,7 +64,7 @@ test('ring, accept, talk, hang up: a third person sees it begin and end', async 
   await button(bob, 'Mute').click();
   assert.equal(await button(bob, 'Mute').getAttribute('aria-pressed'), 'true');
 
-  await call(carol, 'alice').click();
+  await callButton(carol, 'alice').click();
   await waitForText(carol.locator('#call-text'), 'In another call');
 
   await button(alice, 'Hang up').click();
@@ -73,52 +73,52 @@ test('ring, accept, talk, hang up: a third person sees it begin and end', async 
   await disappears(carol.locator('#call'));
 });
 
-test('a call can be declined and cancelled, and a missed one is noted', async () => {
+test('a call can be declined or cancelled, and a missed call is noted', async () => {
   await befriend(browsers.server, 'dave', 'erin');
   const [dave, erin] = await Promise.all([open('dave'), open('erin')]);
-  await call(dave, 'erin').click();
+  await callButton(dave, 'erin').click();
   await button(erin, 'Decline').click();
   await waitForText(dave.locator('#call-text'), 'Declined');
-  await call(dave, 'erin').click();
+  await callButton(dave, 'erin').click();
   await appears(button(erin, 'Decline'));
   await button(dave, 'Cancel').click();
   await waitForText(erin.locator('#call-text'), 'Call cancelled');
   await waitForText(erin.locator('#journal li span').first(), 'dave called you, unanswered');
   await button(erin, 'Leave').click();
   await waitForText(friendRow(dave, 'erin').locator('.person-status'), /^offline/);
-  await call(dave, 'erin').click();
+  await callButton(dave, 'erin').click();
   await waitForText(dave.locator('#call-text'), 'Cannot be reached now');
 });
 
-test('without a microphone the call comes about all the same', async () => {
-  const refuse = (context) =>
+test('a call works without a microphone', async () => {
+  const refuseMicrophone = (context) =>
     context.addInitScript(() => {
-      if (navigator.mediaDevices === undefined) return; // a blank page has none
+      if (navigator.mediaDevices === undefined) return; // a blank page has no mediaDevices
       navigator.mediaDevices.getUserMedia = () => Promise.reject(new Error('not allowed'));
     });
   await befriend(browsers.server, 'frank', 'grace');
-  const [frank, grace] = await Promise.all([open('frank', { prepare: refuse }), open('grace')]);
-  await call(frank, 'grace').click();
+  const [frank, grace] = await Promise.all([open('frank', { prepare: refuseMicrophone }), open('grace')]);
+  await callButton(frank, 'grace').click();
   await button(grace, 'Accept').click();
-  await Promise.all([connected(frank), connected(grace)]);
+  await Promise.all([waitForMedia(frank), waitForMedia(grace)]);
   await waitForText(frank.locator('#call-text'), /no microphone/);
   await grace.close();
   await waitForText(frank.locator('#call-text'), /^Call ended/);
 });
 
-test('a call outlives a short loss of the connection, and both can still hang up', async () => {
+test('a call survives a short loss of the connection, and can still be ended', async () => {
   const proxy = await startProxy(browsers.server.port);
   try {
     await befriend(browsers.server, 'heidi', 'ivan');
     const [heidi, ivan] = await Promise.all([open('heidi', { at: proxy }), open('ivan')]);
-      await call(heidi, 'ivan').click();
+    await callButton(heidi, 'ivan').click();
     await button(ivan, 'Accept').click();
-    await Promise.all([connected(heidi), connected(ivan)]);
+    await Promise.all([waitForMedia(heidi), waitForMedia(ivan)]);
     proxy.cut();
     await waitForText(heidi.locator('#connection-text'), /reconnecting|lost/);
     await waitForText(heidi.locator('#connection-text'), 'connected');
     await heidi.waitForTimeout(CONFIRM_WAIT_MS + 500);
-    await Promise.all([connected(heidi), connected(ivan)]);
+    await Promise.all([waitForMedia(heidi), waitForMedia(ivan)]);
     await button(heidi, 'Hang up').click();
     await waitForText(ivan.locator('#call-text'), /^Call ended/);
   } finally {

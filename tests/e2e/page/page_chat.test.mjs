@@ -1,4 +1,4 @@
-/** The chat on the page: typing, messages both ways, unread counts, reloads and reconnects. */
+/** Chats on the page: typing, messages, unread counts, reloads and reconnects. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,13 +14,13 @@ import {
   friendRow,
   overflow,
   screenshot,
-  waitForText,
   waitForStatus,
+  waitForText,
 } from '../support/page.mjs';
 import { befriend } from '../support/contacts.mjs';
 import { startServer } from '../support/server.mjs';
 
-/** Enough to fill a history in one go. */
+/** The burst is large enough to fill a history at once. */
 const browsers = useBrowsers({ settings: { 'gateway.backpressure.inbound.rate_limit_burst': 100 } });
 const { openFriends } = browsers;
 
@@ -38,7 +38,7 @@ const message = (tab, text) => tab.locator('.message', { hasText: text });
 const bodies = async (tab) =>
   (await tab.locator('.bubble').allTextContents()).map((text) => text.replace(/^[^:]*: /, ''));
 
-test('two people write to each other, and see each other typing', async () => {
+test('two users exchange messages and see each other typing', async () => {
   const [alice, bob] = await openFriends('alice', 'bob');
   await openChat(alice, 'bob');
   await write(alice, 'good morning');
@@ -65,7 +65,7 @@ test('two people write to each other, and see each other typing', async () => {
   await waitForText(alice.locator('#typing'), '');
 });
 
-test('whoever writes before the chat is made is not too early', async () => {
+test('a message written before the chat is created is sent afterwards', async () => {
   const [kim] = await openFriends('kim', 'liam');
   await kim.route('**/v1/chats', async (route) => {
     if (route.request().method() === 'POST')
@@ -78,7 +78,7 @@ test('whoever writes before the chat is made is not too early', async () => {
   await waitForText(message(kim, 'at once').locator('.message-note'), /^\d\d:\d\d · sent$/);
 });
 
-test('a reload keeps the conversation open and complete, and what was read stays read', async () => {
+test('a reload keeps the chat open and complete, and read messages stay read', async () => {
   const [carol, dave] = await openFriends('carol', 'dave');
   await openChat(carol, 'dave');
   for (const text of ['one', 'two', 'three']) await write(carol, text);
@@ -127,8 +127,8 @@ test('earlier messages are fetched on demand', async () => {
   );
 });
 
-/** Turns the first acknowledgement into a refusal, as if it had got lost for good. */
-function refuseFirst(context) {
+/** Replaces the first acknowledgement by an error, although the server has stored the message. */
+function refuseFirstMessage(context) {
   let refused = false;
   return context.routeWebSocket(/\/v1\/ws/, (page) => {
     const server = page.connectToServer();
@@ -143,9 +143,9 @@ function refuseFirst(context) {
   });
 }
 
-test('what is tried again is the same message: a server that has it keeps one', async () => {
+test('a retried message is stored once', async () => {
   await befriend(browsers.server, 'quinn', 'rosa');
-  const quinn = await browsers.open('quinn', { prepare: refuseFirst });
+  const quinn = await browsers.open('quinn', { prepare: refuseFirstMessage });
   const rosa = await browsers.open('rosa');
   await openChat(quinn, 'rosa');
   await openChat(rosa, 'quinn');
@@ -158,7 +158,7 @@ test('what is tried again is the same message: a server that has it keeps one', 
   assert.deepEqual(await bodies(rosa), ['once', 'and for all']);
 });
 
-test('a message written without a connection is sent when there is one again', async () => {
+test('a message written while disconnected is sent after the reconnect', async () => {
   browsers.allowPageErrors(); // the server is stopped meanwhile
   const dataDir = await mkdtemp(join(tmpdir(), 'rollcall-page-'));
   let second = await startServer({ dataDir });
@@ -184,7 +184,7 @@ test('a message written without a connection is sent when there is one again', a
   }
 });
 
-test('on a phone the chat takes the whole page, and the way back leads to the list', async () => {
+test('on a phone the chat fills the page, and closing it shows the list', async () => {
   const [ivan] = await openFriends('ivan', 'judy');
   await ivan.setViewportSize(PHONE);
   await openChat(ivan, 'judy');
@@ -193,7 +193,7 @@ test('on a phone the chat takes the whole page, and the way back leads to the li
   assert.equal(await overflow(ivan), 0);
   assert.ok(await ivan.locator('#friends').isHidden());
   const send = await button(ivan, 'Send').boundingBox();
-  assert.ok(send.y + send.height <= PHONE.height, 'the line to write on is in view');
+  assert.ok(send.y + send.height <= PHONE.height, 'the send button is in view');
   await button(ivan, 'Close the chat').click();
   await appears(friendRow(ivan, 'judy'));
 });

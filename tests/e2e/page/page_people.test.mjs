@@ -1,4 +1,4 @@
-/** Contacts on the page: asking and answering, privacy, removing and blocking, each in a browser of its own. */
+/** Contacts on the page: contact requests, privacy, removal and blocks, with a browser context for each user. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { useBrowsers } from '../support/browsers.mjs';
@@ -9,8 +9,8 @@ import {
   friendRow,
   personRow,
   screenshot,
-  waitForText,
   waitForStatus,
+  waitForText,
 } from '../support/page.mjs';
 
 const browsers = useBrowsers();
@@ -22,7 +22,7 @@ async function choose(tab, id, value) {
   await saved;
 }
 
-test('one asks, the other accepts, and both see each other come and go', async () => {
+test('a contact request is accepted, and both users see each other’s presence', async () => {
   const [alice, bob] = await Promise.all([open('alice'), open('bob')]);
   await alice.getByLabel('Add someone by name').fill('bob');
   await button(alice, 'Ask').click();
@@ -33,7 +33,7 @@ test('one asks, the other accepts, and both see each other come and go', async (
   await waitForStatus(friendRow(alice, 'bob'), 'online');
   await waitForStatus(friendRow(bob, 'alice'), 'online');
   await waitForText(alice.locator('#friends-count'), '1 of 1 here');
-  assert.ok(await alice.locator('#others').isHidden(), 'a contact is no suggestion any more');
+  assert.ok(await alice.locator('#others').isHidden(), 'a contact is not suggested');
 
   await button(bob, 'Appear away').click();
   await waitForStatus(friendRow(alice, 'bob'), 'away');
@@ -43,7 +43,7 @@ test('one asks, the other accepts, and both see each other come and go', async (
   await waitForStatus(friendRow(alice, 'bob'), /^offline · last seen/);
 });
 
-test('a request can be withdrawn, and declined', async () => {
+test('a contact request can be withdrawn or declined', async () => {
   const [carol, dave] = await Promise.all([open('carol', { more: '&watch=dave' }), open('dave')]);
   await button(carol, 'Add dave').click();
   await appears(button(dave, 'Accept carol'));
@@ -60,7 +60,7 @@ test('a request can be withdrawn, and declined', async () => {
   await appears(dave.locator('#friends-empty'));
 });
 
-test('who hides is hidden at once, stays so over a reload, and can show themselves again', async () => {
+test('a user who hides is hidden at once, also after a reload, until the setting changes back', async () => {
   const [grace, heidi] = await openFriends('grace', 'heidi');
   await grace.getByText('Who sees me').click();
   await choose(grace, '#see-presence', 'nobody');
@@ -79,7 +79,7 @@ test('who hides is hidden at once, stays so over a reload, and can show themselv
   await screenshot(grace, 'privacy');
 });
 
-test('a contact cannot be asked again, and is removed from the menu, for both', async () => {
+test('a contact cannot be added again, and is removed for both users by the menu', async () => {
   const [ivan, judy] = await openFriends('ivan', 'judy');
   for (const [name, answer] of [
     ['ivan', 'That is you.'],
@@ -100,7 +100,7 @@ test('a contact cannot be asked again, and is removed from the menu, for both', 
   await disappears(friendRow(judy, 'ivan'));
 });
 
-test('who is blocked disappears, and can be unblocked', async () => {
+test('a blocked user disappears, and can be unblocked', async () => {
   const [kim, liam] = await openFriends('kim', 'liam');
   await friendRow(liam, 'kim').locator('.opener').click();
   await button(kim, 'More about liam').click();
