@@ -21,7 +21,7 @@ import {
   QUICK,
   QUICK_WINDOW_MS,
   refusedConnect,
-  sendMessage,
+  sendUntilAcked,
   startFleet,
 } from '../support/fleet.mjs';
 import { startFaultProxy } from '../support/fault_proxy.mjs';
@@ -100,7 +100,7 @@ async function setUp(t, start = startRedis) {
   await alice.subscribe('bob');
   for (const bob of bobs) await bob.subscribe('alice');
   await makeChat(one, 'talk', 'alice', 'bob');
-  await sendMessage(alice, 'talk', 'before');
+  await sendUntilAcked(alice, 'talk', 'before');
   for (const bob of bobs) await bob.next('message');
   const token = await one.token('newcomer');
   return { redis, proxies, fleet, servers: [one, two], alice, bobs, clients, token };
@@ -123,8 +123,8 @@ async function assertServedWithoutRedis(world) {
   }
   const [presence] = await alice.query('bob');
   assert.equal(presence.stale, true);
-  await sendMessage(alice, 'talk', 'during, from alice');
-  await sendMessage(bobs[1], 'talk', 'during, from bob');
+  await sendUntilAcked(alice, 'talk', 'during, from alice');
+  await sendUntilAcked(bobs[1], 'talk', 'during, from bob');
   await eventually(
     () => alice.bodies().length === 1 && bobs[0].bodies().length === 3 && bobs[1].bodies().length === 2,
     'messages arrive by broadcast',
@@ -133,8 +133,8 @@ async function assertServedWithoutRedis(world) {
 
 /** Messages still arrive after every lease in Redis has expired. */
 async function assertStillServed({ alice, bobs }) {
-  await sendMessage(alice, 'talk', 'later, from alice');
-  await sendMessage(bobs[1], 'talk', 'later, from bob');
+  await sendUntilAcked(alice, 'talk', 'later, from alice');
+  await sendUntilAcked(bobs[1], 'talk', 'later, from bob');
   await eventually(
     () => bobs.every((bob) => bob.bodies().includes('later, from alice')) && alice.bodies().includes('later, from bob'),
     'messages still arrive',
@@ -160,7 +160,7 @@ async function assertRegisteredAgain(world, key) {
   const newcomer = await connect(servers[1], 'newcomer');
   clients.push(newcomer);
   newcomer.changes = () => [];
-  await sendMessage(alice, 'talk', 'after');
+  await sendUntilAcked(alice, 'talk', 'after');
   for (const bob of bobs) await eventually(() => bob.bodies().includes('after'), 'the message arrives');
   const [presence] = await alice.query('bob');
   assert.equal(presence.status, 'online');
@@ -172,7 +172,8 @@ async function assertUndisturbed(world) {
   await sleep(QUICK_WINDOW_MS + 1000); // a spurious event would come now
   assert.deepEqual(changeCounts(world), world.clients.map(() => 0), JSON.stringify(world.clients.map((c) => c.changes())));
   for (const { socket } of world.clients) assert.equal(socket.readyState, 1, 'still connected');
-  for (const received of bodies(world)) assert.equal(new Set(received).size, received.length, `each message comes once: ${received}`);
+  for (const received of bodies(world))
+    assert.equal(new Set(received).size, received.length, `each message comes once: ${received}`);
   await assertInvariants(world.redis, QUICK_WINDOW_MS);
 }
 
@@ -213,7 +214,7 @@ describe('Redis loses its data', { concurrency: 2 }, () => {
       let sent = 0;
       for (let round = 0; round < 3; round += 1) {
         for (let n = 0; n < 5; n += 1) {
-          await sendMessage(alice, 'talk', `load ${(sent += 1)}`);
+          await sendUntilAcked(alice, 'talk', `load ${(sent += 1)}`);
           if (n === 2) await (redis.flush?.() ?? redis.command('FLUSHALL'));
         }
         await sleep(1000);
@@ -292,8 +293,8 @@ describe('Redis is unreachable for one gateway', { concurrency: 3 }, () => {
   test('a gateway cut off for less than a lease disturbs no client', async (t) => {
     const world = await setUp(t);
     world.proxies[1].cut();
-    await sendMessage(world.alice, 'talk', 'to the gateway cut off');
-    await sendMessage(world.bobs[1], 'talk', 'from the gateway cut off');
+    await sendUntilAcked(world.alice, 'talk', 'to the gateway cut off');
+    await sendUntilAcked(world.bobs[1], 'talk', 'from the gateway cut off');
     await eventually(() => world.bobs[1].bodies().includes('to the gateway cut off'), 'the message arrives by a link');
     await eventually(() => world.alice.bodies().includes('from the gateway cut off'), 'the message arrives by broadcast');
     world.proxies[1].restore();
@@ -308,9 +309,9 @@ describe('Redis is unreachable for one gateway', { concurrency: 3 }, () => {
     await eventually(async () => !(await isReady(two)), 'the outage is noticed', NOTICED_MS);
     await sleep(OUTAGE_MS);
     assert.ok(await isReady(one));
-    await sendMessage(world.bobs[1], 'talk', 'from the gateway cut off');
+    await sendUntilAcked(world.bobs[1], 'talk', 'from the gateway cut off');
     await eventually(() => world.alice.bodies().includes('from the gateway cut off'), 'the message arrives by broadcast');
-    await sendMessage(world.alice, 'talk', 'to the gateway cut off');
+    await sendUntilAcked(world.alice, 'talk', 'to the gateway cut off');
     await eventually(() => world.bobs[1].bodies().includes('to the gateway cut off'), 'the message arrives by a link');
     world.proxies[1].restore();
     await assertRegisteredAgain(world, BACKENDS.standalone.key);

@@ -13,12 +13,12 @@ import {
   keepAlive,
   QUICK,
   QUICK_WINDOW_MS,
-  sendMessage,
+  sendUntilAcked,
   startFleet,
 } from '../support/fleet.mjs';
 import { ROLLCALL_BIN } from '../support/server.mjs';
 
-const SIDE_BY_SIDE = { concurrency: true };
+const CONCURRENT = { concurrency: true };
 const LATE_MS = 1000; // the delay that is allowed after the window
 
 for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
@@ -61,7 +61,7 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
         await eventually(async () => (await metric(server, 'gateway_instances_healthy')) === 2, 'two live gateways');
     });
 
-    describe('side by side', SIDE_BY_SIDE, () => {
+    describe('concurrently', CONCURRENT, () => {
       test('users of a killed gateway go offline once, in time, with their last heartbeat as last seen', async () => {
         const users = Array.from({ length: 20 }, (_, n) => `killed-${n}`);
         const observers = await observe(...users);
@@ -216,7 +216,7 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
         const seen = await observer.query(...odd);
         assert.deepEqual(seen.map(({ user_id: user, status }) => [user, status]), odd.map((user) => [user, 'online']));
         await makeChat(one, 'odd chat: {x} 😀', ...odd.slice(0, 4));
-        await sendMessage(clients[0], 'odd chat: {x} 😀', 'hello');
+        await sendUntilAcked(clients[0], 'odd chat: {x} 😀', 'hello');
         for (const client of clients.slice(1, 4)) assert.equal((await client.next('message')).body, 'hello');
         for (const client of clients.slice(0, 5)) await client.close();
         const after = await observer.query(...odd);

@@ -13,15 +13,15 @@ import {
   joinFleet,
   REALTIME,
   REALTIME_WINDOW_MS,
-  sendMessage,
+  sendUntilAcked,
   startFleet,
 } from '../support/fleet.mjs';
 
-const SIDE_BY_SIDE = { concurrency: true };
+const CONCURRENT = { concurrency: true };
 const HEARTBEAT_MS = 5000;
 
 for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
-  describe(`acceptance criteria on ${kind}`, SIDE_BY_SIDE, () => {
+  describe(`acceptance criteria on ${kind}`, CONCURRENT, () => {
     let redis;
     let fleet;
     let one;
@@ -115,7 +115,7 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
       await connectUser(doomed, 'stale_A');
       await fleet.crash(doomed);
       assert.deepEqual(await members('user_servers', 'stale_A'), ['gw-doomed-three']);
-      const { sequence } = await sendMessage(sender, 'stale-chat', 'to the dead');
+      const { sequence } = await sendUntilAcked(sender, 'stale-chat', 'to the dead');
       assert.equal(sequence, 1, 'the message is acknowledged');
       const again = await connectUser(two, 'stale_A');
       const { messages } = await again.ask({ type: 'sync_request', chat_id: 'stale-chat', after_sequence: 0 });

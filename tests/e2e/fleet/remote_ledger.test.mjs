@@ -240,7 +240,7 @@ test('a flood of silent connections does not keep gateways from the ledger', { t
   assert.ok(refused.length < gateways.length, 'at least one gateway is linked at its first attempt');
 });
 
-test('a hanging ledger delays one message by the time limit, then sends fail at once until it resumes', { timeout: 60000 }, async () => {
+test('a hanging ledger delays one send by the time limit, then sends fail at once', { timeout: 60000 }, async () => {
   const { ledger, gateways } = await startFleet();
   const [server] = gateways;
   await makeChat(server, 'c');
@@ -249,7 +249,8 @@ test('a hanging ledger delays one message by the time limit, then sends fail at 
   try {
     const { code } = await send(alice, 'c', 'm-1');
     assert.equal(code, 'SERVICE_UNAVAILABLE');
-    await eventually(() => /event=ledger_lost reason="the other side is silent"/.test(server.log()), 'the gateway logs the silence', 15000);
+    const isSilenceLogged = () => /event=ledger_lost reason="the other side is silent"/.test(server.log());
+    await eventually(isSilenceLogged, 'the gateway logs the silence', 15000);
     const startedMs = Date.now();
     assert.equal((await send(alice, 'c', 'm-1')).code, 'SERVICE_UNAVAILABLE');
     assert.ok(Date.now() - startedMs < REFUSAL_MS_MAX);

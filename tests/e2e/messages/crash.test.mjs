@@ -80,7 +80,7 @@ async function repeatPending(server, pending, acked) {
   pending.clear();
 }
 
-test(`no acknowledged message is lost over ${ROUNDS} kills in a storm of sends`, { timeout: ROUNDS * ROUND_MS }, async (context) => {
+test(`no acknowledged message is lost over ${ROUNDS} kills in a storm`, { timeout: ROUNDS * ROUND_MS }, async (context) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'rollcall-crash-'));
   context.after(() => rm(dataDir, { recursive: true, force: true }));
   const acked = new Map();

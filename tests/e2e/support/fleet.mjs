@@ -138,7 +138,7 @@ export async function joinFleet(server, user, { heartbeatMs = 1000, ...options }
 
 let lastMessage = 0;
 /** Sends a message until it is acknowledged, as clients do; returns the acknowledgement. */
-export async function sendMessage(client, chatId, body, limitMs = SOON_MS) {
+export async function sendUntilAcked(client, chatId, body, limitMs = SOON_MS) {
   lastMessage += 1;
   const message = { type: 'send_message', chat_id: chatId, client_message_id: `m-${lastMessage}`, body };
   return eventually(async () => {

@@ -20,7 +20,10 @@ export async function waitUntilSettled(client) {
   await sleep(100);
 }
 
-/** Calls `cut` until the client is disconnected, runs `meanwhile`, and waits until the client has reconnected after `awayMs` or more. */
+/**
+ * Calls `cut` until the client is disconnected, runs `meanwhile`, and waits until the client has reconnected, which
+ * takes at least `awayMs`.
+ */
 export async function cutOff(client, user, { server, awayMs, cut, meanwhile }) {
   await waitUntilSettled(client);
   client.socket.io.reconnectionDelay(awayMs);

@@ -18,7 +18,7 @@ const MASTERS = 3;
 const SLOTS = 16384;
 const NODE_TIMEOUT_MS = 1500;
 const REDIRECTS_MAX = 5;
-/** Redis refuses ports above this in a cluster: by default its bus port is 10,000 higher. */
+/** A cluster's bus port is 10,000 higher by default, and must be a valid port. */
 const PORT_MAX = 55000;
 
 /** Distinct ports that were free a moment ago. */
