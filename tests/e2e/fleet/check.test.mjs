@@ -52,7 +52,7 @@ const KINDS = {
 };
 
 for (const [kind, { start, user: tag, connection, ...rest }] of Object.entries(KINDS))
-  describe(kind, () => {
+  describe(`check on ${kind}`, () => {
     let redis;
 
     const addToIndexes = (user, id) => rest.addToIndexes(redis, user, id);

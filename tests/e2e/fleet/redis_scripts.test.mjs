@@ -96,7 +96,7 @@ test('times are written and read as RFC 3339 texts', async () => {
   for (const [, ms] of await command('EVAL', script, 0, ...none)) assert.equal(ms, '0');
 });
 
-test('the first lease makes online, the last makes offline with last_seen, others change nothing', async () => {
+test('the first lease brings a user online, the end of the last one offline with last_seen', async () => {
   const first = await open('A', 'c1', 'gw-1');
   assert.ok(first.changed && first.status === 'online' && first.lastSeen === '');
   assert.equal(await command('HGET', 'user_presence:A', 'last_seen'), null);
@@ -136,7 +136,7 @@ test('a user is away while all devices are idle, and online again with the first
   assert.ok(active.changed && active.status === 'online');
 });
 
-test('a renewed lease lives on, an expired one is reaped once with its last sign of life', async () => {
+test('a renewed lease is kept, an expired one is reaped once with its last renewal as last_seen', async () => {
   await open('A', 'c1', 'gw-1');
   await open('A', 'c2', 'gw-2');
   await sleep(WINDOW_MS / 2);
@@ -154,7 +154,7 @@ test('a renewed lease lives on, an expired one is reaped once with its last sign
   assert.deepEqual(await reap(), []);
 });
 
-test('a grace delays offline, and a return within it changes nothing', async () => {
+test('a grace period delays offline, and a new lease within it changes nothing', async () => {
   const grace = 1500;
   await open('A', 'c1', 'gw-1', { grace });
   const left = await transition('close', 'A', ['c1'], { grace });
@@ -178,7 +178,7 @@ test('only an online user is in a call, and going offline ends the flag', async 
   assert.deepEqual(await command('SMEMBERS', 'presence:incall'), []);
 });
 
-test('a return is no transition after Redis lost its data, and is one after a reap', async () => {
+test('a lease registered again is no transition after Redis lost its data, but is one after a reap', async () => {
   await open('A', 'c1', 'gw-1');
   await command('FLUSHALL');
   assert.equal((await open('A', 'c1', 'gw-1', { again: CONNECTED_AT })).changed, false);
@@ -204,7 +204,7 @@ test('foreign values under our keys are removed and counted', async () => {
   assert.equal(await command('ZCARD', 'presence:v_heartbeat'), 0);
 });
 
-test('odd ids do not touch other keys', async () => {
+test('unusual ids do not touch other keys', async () => {
   const odd = 'a:b {c}\r\nDEL x 😀';
   await command('SET', 'x', 1);
   await open(odd, 'c1', 'gw-1');

@@ -91,7 +91,7 @@ describeBoth(
         await socket.ended();
       });
 
-    test('a broken packet in a POST ends the session', async () => {
+    test('an invalid packet in a POST ends the session', async () => {
       const session = await EngineSession.start(server);
       await session.post(`b${Buffer.from([0xc1]).toString('base64')}`);
       await assert.rejects(async () => {

@@ -58,7 +58,7 @@ for (const [transport, transports] of Object.entries(TRANSPORTS))
     assert.ok(workers.size > 1, 'the clients are spread');
   });
 
-test('friends on different workers, polling and native, see each other', async () => {
+test('polling and native friends on different workers receive each other’s presence', async () => {
   const [ann, bob] = uniqueUsers('ann', 'bob');
   await befriend(server, ann, bob);
   for (let at = 0; at < 6; at += 1) {
