@@ -21,8 +21,8 @@ struct script {
     _Atomic unsigned submitted;
 };
 
-/* A worker that completes posted requests on demand. */
-struct worker {
+/* Holds a client and completes its posted requests on demand. */
+struct requester {
     struct ledger_client client;
     struct clock clock;
     struct ledger_request *posted;
@@ -56,38 +56,38 @@ static void script_close(struct ledger *ledger)
 
 static const struct ledger_backend SCRIPT = {.submit = script_submit, .close = script_close};
 
-static void post_to_worker(void *arg, struct ledger_request *done)
+static void post_to_requester(void *arg, struct ledger_request *done)
 {
-    struct worker *worker = arg;
+    struct requester *requester = arg;
     while (done) {
         struct ledger_request *next = done->next;
-        done->next = worker->posted;
-        worker->posted = done;
+        done->next = requester->posted;
+        requester->posted = done;
         done = next;
     }
 }
 
 static void on_appended(void *arg, const struct ledger_append_outcome *outcome)
 {
-    ((struct worker *)arg)->answers[outcome->status]++;
+    ((struct requester *)arg)->answers[outcome->status]++;
 }
 
 static void on_messages_read(void *arg, const struct ledger_messages_outcome *outcome)
 {
-    ((struct worker *)arg)->answers[outcome->status]++;
+    ((struct requester *)arg)->answers[outcome->status]++;
 }
 
-static void complete_posted(struct worker *worker)
+static void complete_posted(struct requester *requester)
 {
-    struct ledger_request *posted = worker->posted;
-    worker->posted = NULL;
+    struct ledger_request *posted = requester->posted;
+    requester->posted = NULL;
     ledger_complete(posted);
 }
 
-static void append_message(struct worker *worker)
+static void append_message(struct requester *requester)
 {
-    ledger_message_append(&worker->client, SLICE("c"), SLICE("alice"), SLICE("1"), SLICE("m"),
-                          SLICE("body"), on_appended, worker);
+    ledger_message_append(&requester->client, SLICE("c"), SLICE("alice"), SLICE("1"), SLICE("m"),
+                          SLICE("body"), on_appended, requester);
 }
 
 static void release_held(struct script *script, enum ledger_status status)
@@ -102,7 +102,7 @@ static void release_held(struct script *script, enum ledger_status status)
 struct fixture {
     struct script script;
     struct ledger *guarded;
-    struct worker worker;
+    struct requester requester;
 };
 
 static int set_up(void **state)
@@ -116,8 +116,8 @@ static int set_up(void **state)
     fixture->script.ledger.backend = &SCRIPT;
     fixture->script.status = LEDGER_OK;
     fixture->guarded = breaker_ledger_make(&fixture->script.ledger, &limits, read_test_clock_ms);
-    ledger_client_init(&fixture->worker.client, fixture->guarded, &fixture->worker.clock,
-                       post_to_worker, &fixture->worker);
+    ledger_client_init(&fixture->requester.client, fixture->guarded, &fixture->requester.clock,
+                       post_to_requester, &fixture->requester);
     now_ms = 1000;
     *state = fixture;
     return 0;
@@ -126,8 +126,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fixture *fixture = *state;
-    complete_posted(&fixture->worker);
-    assert_int_equal(fixture->worker.client.outstanding, 0);
+    complete_posted(&fixture->requester);
+    assert_int_equal(fixture->requester.client.outstanding, 0);
     ledger_close(&fixture->guarded);
     free(fixture);
     return 0;
@@ -137,20 +137,20 @@ static void fail_five_times(struct fixture *fixture)
 {
     fixture->script.status = LEDGER_UNAVAILABLE;
     for (int i = 0; i < 5; i++)
-        append_message(&fixture->worker);
-    complete_posted(&fixture->worker);
+        append_message(&fixture->requester);
+    complete_posted(&fixture->requester);
     assert_int_equal(breaker_ledger_state(fixture->guarded), BREAKER_OPEN);
 }
 
 static void test_failures_open_breaker_and_writes_fail_at_once(void **state)
 {
     struct fixture *fixture = *state;
-    assert_int_equal(ledger_retry_after_ms(&fixture->worker.client), 0);
+    assert_int_equal(ledger_retry_after_ms(&fixture->requester.client), 0);
     fail_five_times(fixture);
-    assert_int_equal(ledger_retry_after_ms(&fixture->worker.client), 30000);
-    append_message(&fixture->worker);
-    complete_posted(&fixture->worker);
-    assert_int_equal(fixture->worker.answers[LEDGER_UNAVAILABLE], 6);
+    assert_int_equal(ledger_retry_after_ms(&fixture->requester.client), 30000);
+    append_message(&fixture->requester);
+    complete_posted(&fixture->requester);
+    assert_int_equal(fixture->requester.answers[LEDGER_UNAVAILABLE], 6);
     assert_int_equal(fixture->script.submitted, 5);
 }
 
@@ -159,13 +159,13 @@ static void test_reads_pass_and_do_not_count(void **state)
     struct fixture *fixture = *state;
     fixture->script.status = LEDGER_UNAVAILABLE;
     for (int i = 0; i < 20; i++)
-        ledger_messages_after(&fixture->worker.client, SLICE("c"), SLICE_NONE, 0, 1,
-                              on_messages_read, &fixture->worker);
-    complete_posted(&fixture->worker);
+        ledger_messages_after(&fixture->requester.client, SLICE("c"), SLICE_NONE, 0, 1,
+                              on_messages_read, &fixture->requester);
+    complete_posted(&fixture->requester);
     assert_int_equal(breaker_ledger_state(fixture->guarded), BREAKER_CLOSED);
     fail_five_times(fixture);
-    ledger_messages_after(&fixture->worker.client, SLICE("c"), SLICE_NONE, 0, 1, on_messages_read,
-                          &fixture->worker);
+    ledger_messages_after(&fixture->requester.client, SLICE("c"), SLICE_NONE, 0, 1,
+                          on_messages_read, &fixture->requester);
     assert_int_equal(fixture->script.submitted, 26);
 }
 
@@ -176,13 +176,13 @@ static void test_refusals_count_as_success_and_busy_as_neither(void **state)
                                            LEDGER_BUSY, LEDGER_OK};
     for (int i = 0; i < 50; i++) {
         fixture->script.status = harmless[i % 5];
-        append_message(&fixture->worker);
+        append_message(&fixture->requester);
     }
-    ledger_message_append(&fixture->worker.client, SLICE_NONE, SLICE("alice"), SLICE("1"),
-                          SLICE("m"), SLICE("body"), on_appended, &fixture->worker);
-    complete_posted(&fixture->worker);
+    ledger_message_append(&fixture->requester.client, SLICE_NONE, SLICE("alice"), SLICE("1"),
+                          SLICE("m"), SLICE("body"), on_appended, &fixture->requester);
+    complete_posted(&fixture->requester);
     assert_int_equal(breaker_ledger_state(fixture->guarded), BREAKER_CLOSED);
-    assert_int_equal(fixture->worker.answers[LEDGER_INVALID], 1);
+    assert_int_equal(fixture->requester.answers[LEDGER_INVALID], 1);
 }
 
 static void test_timeouts_count_once_whatever_answer_follows(void **state)
@@ -190,14 +190,14 @@ static void test_timeouts_count_once_whatever_answer_follows(void **state)
     struct fixture *fixture = *state;
     fixture->script.holding = true;
     for (int i = 0; i < 5; i++)
-        append_message(&fixture->worker);
-    fixture->worker.clock.now_ms += LEDGER_TIME_LIMIT_MS;
-    ledger_client_expire(&fixture->worker.client);
-    assert_int_equal(fixture->worker.answers[LEDGER_TIMEOUT], 5);
+        append_message(&fixture->requester);
+    fixture->requester.clock.now_ms += LEDGER_TIME_LIMIT_MS;
+    ledger_client_expire(&fixture->requester.client);
+    assert_int_equal(fixture->requester.answers[LEDGER_TIMEOUT], 5);
     assert_int_equal(breaker_ledger_state(fixture->guarded), BREAKER_OPEN);
     release_held(&fixture->script, LEDGER_OK);
-    complete_posted(&fixture->worker);
-    assert_int_equal(fixture->worker.answers[LEDGER_OK], 0);
+    complete_posted(&fixture->requester);
+    assert_int_equal(fixture->requester.answers[LEDGER_OK], 0);
     assert_int_equal(breaker_ledger_state(fixture->guarded), BREAKER_OPEN);
 }
 
@@ -206,9 +206,9 @@ static void test_failure_after_its_timeout_is_not_counted_again(void **state)
     struct fixture *fixture = *state;
     fixture->script.holding = true;
     for (int i = 0; i < 3; i++)
-        append_message(&fixture->worker);
-    fixture->worker.clock.now_ms += LEDGER_TIME_LIMIT_MS;
-    ledger_client_expire(&fixture->worker.client);
+        append_message(&fixture->requester);
+    fixture->requester.clock.now_ms += LEDGER_TIME_LIMIT_MS;
+    ledger_client_expire(&fixture->requester.client);
     release_held(&fixture->script, LEDGER_UNAVAILABLE);
     assert_int_equal(breaker_ledger_state(fixture->guarded), BREAKER_CLOSED);
 }
@@ -219,13 +219,13 @@ static void test_successful_probe_closes_breaker(void **state)
     fail_five_times(fixture);
     now_ms += 30000;
     fixture->script.holding = true;
-    append_message(&fixture->worker);
-    append_message(&fixture->worker); /* one probe at a time */
+    append_message(&fixture->requester);
+    append_message(&fixture->requester); /* one probe at a time */
     assert_int_equal(fixture->script.submitted, 6);
-    assert_int_equal(ledger_retry_after_ms(&fixture->worker.client), 1000);
+    assert_int_equal(ledger_retry_after_ms(&fixture->requester.client), 1000);
     release_held(&fixture->script, LEDGER_OK);
     assert_int_equal(breaker_ledger_state(fixture->guarded), BREAKER_CLOSED);
-    assert_int_equal(ledger_retry_after_ms(&fixture->worker.client), 0);
+    assert_int_equal(ledger_retry_after_ms(&fixture->requester.client), 0);
 }
 
 /* ---- threads ---- */
@@ -233,15 +233,16 @@ static void test_successful_probe_closes_breaker(void **state)
 static void *append_from_thread(void *arg)
 {
     struct fixture *fixture = arg;
-    struct worker worker = {0};
-    ledger_client_init(&worker.client, fixture->guarded, &worker.clock, post_to_worker, &worker);
+    struct requester requester = {0};
+    ledger_client_init(&requester.client, fixture->guarded, &requester.clock, post_to_requester,
+                       &requester);
     for (int i = 0; i < APPENDS_PER_THREAD; i++) {
         now_ms += 10;
         fixture->script.status = i % 3 ? LEDGER_UNAVAILABLE : LEDGER_OK;
-        append_message(&worker);
-        complete_posted(&worker);
+        append_message(&requester);
+        complete_posted(&requester);
     }
-    assert_true(worker.answers[LEDGER_OK] + worker.answers[LEDGER_UNAVAILABLE] ==
+    assert_true(requester.answers[LEDGER_OK] + requester.answers[LEDGER_UNAVAILABLE] ==
                 APPENDS_PER_THREAD);
     return NULL;
 }

@@ -1,6 +1,6 @@
 /*
  * A database is one SQLite connection with its prepared statements. A query is one of those statements in
- * use. Only this file, the schema and the two kinds of worker use SQLite's functions.
+ * use. Only this file, the schema and the two kinds of thread use SQLite's functions.
  *
  * A statement is named by its SQL text: a `static const char[]` beside the code that runs it. It is
  * prepared at first use, kept until the connection closes, and found again by the address of the text.

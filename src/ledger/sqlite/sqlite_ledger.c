@@ -3,7 +3,7 @@
 #include "ledger/ledger_request_queue.h"
 #include "ledger/sqlite/sqlite_lock.h"
 #include "ledger/sqlite/sqlite_schema.h"
-#include "ledger/sqlite/sqlite_worker.h"
+#include "ledger/sqlite/sqlite_thread.h"
 #include "log/log.h"
 
 #include <stdio.h>
@@ -12,11 +12,11 @@
 struct sqlite_ledger {
     struct ledger base;
     int lock;
-    struct sqlite_worker_setup setup;
+    struct sqlite_thread_setup setup;
     struct ledger_request_queue writes;
     struct ledger_request_queue reads;
-    struct sqlite_worker writer;
-    struct sqlite_worker readers[SQLITE_LEDGER_READERS];
+    struct sqlite_thread writer;
+    struct sqlite_thread readers[SQLITE_LEDGER_READERS];
     char path[];
 };
 
@@ -44,8 +44,8 @@ static void sqlite_ledger_close(struct ledger *ledger)
     ledger_request_queue_close(&self->reads);
     /* Stop the readers first, so that the connection that checkpoints closes last. */
     for (size_t i = 0; i < SQLITE_LEDGER_READERS; i++)
-        sqlite_worker_stop(&self->readers[i]);
-    sqlite_worker_stop(&self->writer);
+        sqlite_thread_stop(&self->readers[i]);
+    sqlite_thread_stop(&self->writer);
     ledger_request_queue_destroy(&self->writes);
     ledger_request_queue_destroy(&self->reads);
     sqlite_lock_release(&self->lock);
@@ -65,7 +65,7 @@ static struct sqlite_ledger *make_sqlite_ledger(const char *path,
     memcpy(self->path, path, path_bytes);
     self->base.backend = &sqlite_backend;
     self->lock = -1;
-    self->setup = (struct sqlite_worker_setup){.path = self->path,
+    self->setup = (struct sqlite_thread_setup){.path = self->path,
                                                .vfs = options->vfs,
                                                .now_us = options->now_us ? options->now_us
                                                                          : read_system_clock_us,
@@ -86,10 +86,10 @@ struct ledger *sqlite_ledger_open(const char *path, const struct sqlite_ledger_o
         return NULL;
     }
     self->lock = sqlite_lock_take(path, error->text, sizeof(error->text));
-    bool started = self->lock >= 0 && sqlite_worker_start(&self->writer, &self->setup,
+    bool started = self->lock >= 0 && sqlite_thread_start(&self->writer, &self->setup,
                                                           DATABASE_WRITER, &self->writes, error);
     for (size_t i = 0; started && i < SQLITE_LEDGER_READERS; i++)
-        started = sqlite_worker_start(&self->readers[i], &self->setup, DATABASE_READER,
+        started = sqlite_thread_start(&self->readers[i], &self->setup, DATABASE_READER,
                                       &self->reads, error);
     if (!started) {
         sqlite_ledger_close(&self->base);

@@ -1,6 +1,6 @@
 /* The writer thread: it executes groups of requests, with one transaction and one disk sync per group. */
 #include "ledger/sqlite/sqlite_operations.h"
-#include "ledger/sqlite/sqlite_worker.h"
+#include "ledger/sqlite/sqlite_thread.h"
 #include "log/log.h"
 
 #include <assert.h>
@@ -36,10 +36,10 @@ static bool may_fail_after_writing(const struct ledger_request *request)
 }
 
 /* When SQLite itself fails, the whole group is lost, and its callers try again. */
-static void execute_write(struct sqlite_worker *worker, struct write_group *group,
+static void execute_write(struct sqlite_thread *thread, struct write_group *group,
                           struct ledger_request *request)
 {
-    struct database *database = &worker->database;
+    struct database *database = &thread->database;
     if (atomic_load_explicit(&request->abandoned, memory_order_relaxed)) {
         ledger_request_fail(request, LEDGER_TIMEOUT);
         return;
@@ -66,32 +66,32 @@ static void execute_write(struct sqlite_worker *worker, struct write_group *grou
 /* ---- one group ---- */
 
 /* Executes the chain and whatever else arrives in the group's window. */
-static void execute_write_group(struct sqlite_worker *worker, struct write_group *group,
+static void execute_write_group(struct sqlite_thread *thread, struct write_group *group,
                                 struct ledger_request *chain)
 {
-    uint64_t end_us = worker->setup.now_us() + SQLITE_LEDGER_GROUP_WINDOW_US;
+    uint64_t end_us = thread->setup.now_us() + SQLITE_LEDGER_GROUP_WINDOW_US;
     while (chain) {
         while (chain) {
             struct ledger_request *next = chain->next;
-            execute_write(worker, group, chain);
+            execute_write(thread, group, chain);
             chain->next = NULL;
             *group->last_next = chain;
             group->last_next = &chain->next;
             group->count++;
             chain = next;
         }
-        bool open = group->count < SQLITE_LEDGER_GROUP_MAX && worker->setup.now_us() < end_us;
-        chain = open ? ledger_request_queue_try_take(worker->queue,
+        bool open = group->count < SQLITE_LEDGER_GROUP_MAX && thread->setup.now_us() < end_us;
+        chain = open ? ledger_request_queue_try_take(thread->queue,
                                                      SQLITE_LEDGER_GROUP_MAX - group->count)
                      : NULL;
     }
 }
 
-static bool commit_write_group(struct sqlite_worker *worker, const struct write_group *group)
+static bool commit_write_group(struct sqlite_thread *thread, const struct write_group *group)
 {
-    struct database *database = &worker->database;
-    struct ledger_metrics *metrics = worker->setup.metrics;
-    uint64_t start_us = worker->setup.now_us();
+    struct database *database = &thread->database;
+    struct ledger_metrics *metrics = thread->setup.metrics;
+    uint64_t start_us = thread->setup.now_us();
     bool committed = !group->lost && database_run(database, COMMIT);
     if (!committed) {
         log_error("ledger_commit_failed", "requests=%zu error=%s", group->count,
@@ -102,16 +102,16 @@ static bool commit_write_group(struct sqlite_worker *worker, const struct write_
         return false;
     }
     ledger_count(&metrics->commits);
-    ledger_histogram_add(&metrics->commit_us, worker->setup.now_us() - start_us);
+    ledger_histogram_add(&metrics->commit_us, thread->setup.now_us() - start_us);
     ledger_histogram_add(&metrics->group_requests, group->count);
     atomic_store_explicit(&metrics->available, true, memory_order_relaxed);
     return true;
 }
 
-static void count_group_answers(const struct sqlite_worker *worker, const struct write_group *group)
+static void count_group_answers(const struct sqlite_thread *thread, const struct write_group *group)
 {
-    struct ledger_metrics *metrics = worker->setup.metrics;
-    uint64_t now_us = worker->setup.now_us();
+    struct ledger_metrics *metrics = thread->setup.metrics;
+    uint64_t now_us = thread->setup.now_us();
     for (const struct ledger_request *request = group->first; request; request = request->next) {
         ledger_histogram_add(&metrics->write_us, now_us - request->submitted_us);
         if (request->operation != LEDGER_MESSAGE_APPEND)
@@ -124,23 +124,23 @@ static void count_group_answers(const struct sqlite_worker *worker, const struct
     }
 }
 
-static void run_write_group(struct sqlite_worker *worker, struct ledger_request *chain)
+static void run_write_group(struct sqlite_thread *thread, struct ledger_request *chain)
 {
-    struct database *database = &worker->database;
+    struct database *database = &thread->database;
     struct write_group group = {.last_next = &group.first};
-    bool ready = sqlite_worker_ready(worker);
+    bool ready = sqlite_thread_ready(thread);
     bool begun = ready && database_run(database, BEGIN);
     if (ready && !begun)
         log_error("ledger_begin_failed", "error=%s",
                   log_sentence(slice_of(database->failure_text)));
     group.lost = !begun;
-    execute_write_group(worker, &group, chain);
-    if (!begun || !commit_write_group(worker, &group)) {
+    execute_write_group(thread, &group, chain);
+    if (!begun || !commit_write_group(thread, &group)) {
         for (struct ledger_request *request = group.first; request; request = request->next)
             ledger_request_fail(request, LEDGER_UNAVAILABLE);
-        sqlite_worker_failed(worker);
+        sqlite_thread_failed(thread);
     }
-    count_group_answers(worker, &group);
+    count_group_answers(thread, &group);
     ledger_request_finish(group.first);
 }
 
@@ -148,9 +148,9 @@ static void run_write_group(struct sqlite_worker *worker, struct ledger_request 
 
 /* The log starts over only when no reader needs its end. Until then, pages that a checkpoint has already
  * moved do not count again. */
-static void checkpoint_if_due(struct sqlite_worker *worker)
+static void checkpoint_if_due(struct sqlite_thread *thread)
 {
-    struct database *database = &worker->database;
+    struct database *database = &thread->database;
     if (database->wal_pages < database->wal_pages_moved)
         database->wal_pages_moved = 0;
     if (!database->handle ||
@@ -158,18 +158,18 @@ static void checkpoint_if_due(struct sqlite_worker *worker)
         return;
     database_checkpoint(database, database->wal_pages > SQLITE_LEDGER_CHECKPOINT_PAGES_MAX);
     database->wal_pages_moved = database->wal_pages;
-    ledger_count(&worker->setup.metrics->checkpoints);
+    ledger_count(&thread->setup.metrics->checkpoints);
     if (database_failed(database))
-        sqlite_worker_failed(worker);
+        sqlite_thread_failed(thread);
 }
 
 void *sqlite_writer_main(void *arg)
 {
-    struct sqlite_worker *worker = arg;
+    struct sqlite_thread *thread = arg;
     struct ledger_request *chain;
-    while ((chain = ledger_request_queue_take(worker->queue, SQLITE_LEDGER_GROUP_MAX))) {
-        run_write_group(worker, chain);
-        checkpoint_if_due(worker);
+    while ((chain = ledger_request_queue_take(thread->queue, SQLITE_LEDGER_GROUP_MAX))) {
+        run_write_group(thread, chain);
+        checkpoint_if_due(thread);
     }
     return NULL;
 }
