@@ -22,17 +22,17 @@ struct redis_client {
 
 /* ---- observers ---- */
 
-static void show_availability(struct redis_client *client)
+static void show_client_availability(struct redis_client *client)
 {
     metrics_set(client->metrics, METRIC_REDIS_AVAILABLE, client->available);
     metrics_set(client->metrics, METRIC_GATEWAY_REDIS_AVAILABLE, client->available);
 }
 
-static void report_availability(struct redis_client *client)
+static void report_client_availability(struct redis_client *client)
 {
     enum redis_problem problem = redis_client_problem(client);
     client->available = client->cluster.available;
-    show_availability(client);
+    show_client_availability(client);
     if (client->available)
         log_info("redis_available", "cluster=%d", client->url.cluster);
     else
@@ -46,14 +46,14 @@ static void report_availability(struct redis_client *client)
     }
 }
 
-/* Observers go through all they have, so they hear of moved slots only when some have moved. */
+/* Observers check all their keys, so report moved slots only when some have moved. */
 static void on_cluster_changed(struct redis_cluster *cluster)
 {
     struct redis_client *client = CONTAINER_OF(cluster, struct redis_client, cluster);
     if (client->closing)
         return;
     if (cluster->available != client->available)
-        report_availability(client);
+        report_client_availability(client);
     if (!cluster->moved)
         return;
     cluster->moved = false;
@@ -77,7 +77,7 @@ void redis_unobserve(struct redis_observer *observer)
 
 /* ---- life ---- */
 
-static void release_client(struct redis_client *client)
+static void release_redis_client(struct redis_client *client)
 {
     redis_requests_free(&client->requests);
     tls_context_drop(&client->cluster.context.tls);
@@ -109,10 +109,10 @@ struct redis_client *redis_client_make(const struct redis_client_options *option
                      .alone = !client->url.cluster},
     };
     redis_requests_init(&client->requests, &client->cluster);
-    show_availability(client);
+    show_client_availability(client);
     if (redis_cluster_open(&client->cluster))
         return client;
-    release_client(client);
+    release_redis_client(client);
     return NULL;
 }
 
@@ -124,7 +124,7 @@ void redis_client_free(struct redis_client **client)
         return;
     freed->closing = true;
     redis_cluster_close(&freed->cluster);
-    release_client(freed);
+    release_redis_client(freed);
 }
 
 /* ---- state ---- */
@@ -159,8 +159,8 @@ struct redis_cluster *redis_client_cluster(struct redis_client *client)
 /* ---- commands ---- */
 
 /* Sends the scratch buffer to one server, without following redirections. */
-static void send_directly(struct redis_client *client, struct redis_connection *connection,
-                          redis_reply_done done, void *arg)
+static void send_without_redirects(struct redis_client *client, struct redis_connection *connection,
+                                   redis_reply_done done, void *arg)
 {
     const struct buffer *scratch = &client->requests.scratch;
     bool sent = connection && !scratch->failed &&
@@ -187,7 +187,7 @@ void redis_command(struct redis_client *client, struct slice key, struct redis_a
     buffer_clear(scratch);
     resp_write_command(scratch, args.items, args.count);
     if (!client->url.cluster) {
-        send_directly(client, redis_cluster_connection(&client->cluster, 0), done, arg);
+        send_without_redirects(client, redis_cluster_connection(&client->cluster, 0), done, arg);
         return;
     }
     struct redis_request *request = make_client_request(client, done, arg);
@@ -204,7 +204,7 @@ void redis_eval(struct redis_client *client, const struct redis_script *script,
 {
     struct buffer *scratch = &client->requests.scratch;
     buffer_clear(scratch);
-    redis_script_write_call(scratch, keys, arguments);
+    redis_script_write_arguments(scratch, keys, arguments);
     struct redis_request *request = make_client_request(client, done, arg);
     if (!request)
         return;
@@ -242,5 +242,5 @@ void redis_command_on(struct redis_client *client, size_t master, struct redis_a
     for (size_t i = 0; i < client->cluster.node_count && !connection; i++)
         if (client->cluster.nodes[i]->slots > 0 && master-- == 0)
             connection = client->cluster.nodes[i]->connection;
-    send_directly(client, connection, done, arg);
+    send_without_redirects(client, connection, done, arg);
 }

@@ -1,10 +1,10 @@
 /*
  * The Redis client of a worker, used by stores and the bus: one server or a cluster, given by a URL.
  *
- * Every command is answered exactly once. `done` gets the server's reply, which lasts the call and may be
- * an error (RESP_ERROR), or NULL: Redis cannot be reached, and whether the command was executed is unknown.
- * `done` never gets a reply before the call returns, but it may get NULL then (nothing could be queued), so
- * do not retry from within `done`. Commands for one key are executed and answered in the order in which they
+ * Every command is answered exactly once. `done` gets the server's reply, which is valid until `done` returns
+ * and may be an error (RESP_ERROR), or NULL: Redis cannot be reached, and whether the command was executed is unknown.
+ * A reply never arrives before the sending function returns, but NULL may (nothing could be queued), so do
+ * not retry from within `done`. Commands for one key are executed and answered in the order in which they
  * were given, except around a redirection or a refusal.
  *
  * Time: a command is answered within REDIS_COMMAND_LIMIT_MS of its last sending and, with redirections and
@@ -51,7 +51,7 @@ struct redis_client_options {
     const char *name;            /* of its connections: the gateway's id; copied. May be NULL */
 };
 
-/* Learns when something changes. The caller owns the memory. */
+/* Receives changes of the client's state. The caller owns the memory. */
 struct redis_observer {
     struct list place;
     /* Redis became available or unavailable. May be NULL. */

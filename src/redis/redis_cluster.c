@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-static void schedule_refresh(struct redis_cluster *cluster, int64_t delay_ms)
+static void schedule_cluster_refresh(struct redis_cluster *cluster, int64_t delay_ms)
 {
     int64_t now_ms = cluster->context.loop->clock.now_ms;
     loop_set_timer(cluster->context.loop, &cluster->timer, now_ms + delay_ms);
@@ -22,29 +22,29 @@ static unsigned count_served_slots(const struct redis_cluster *cluster)
     return served;
 }
 
-static void update_availability(struct redis_cluster *cluster)
+static void update_cluster_availability(struct redis_cluster *cluster)
 {
     cluster->available = count_served_slots(cluster) >= REDIS_AVAILABLE_SLOTS_MIN && !cluster->down;
     cluster->on_changed(cluster);
 }
 
 /* Without a table, fetch it at once; with one, wait a moment for further changes. */
-static void on_node_problem_changed(struct redis_connection *connection, void *arg)
+static void on_cluster_node_problem_changed(struct redis_connection *connection, void *arg)
 {
     struct redis_cluster *cluster = ((struct redis_node *)arg)->cluster;
     bool fine = redis_connection_problem(connection) == REDIS_FINE;
     if (cluster->url->cluster && fine && count_served_slots(cluster) == 0 && !cluster->refreshing)
-        schedule_refresh(cluster, 0);
+        schedule_cluster_refresh(cluster, 0);
     else
         redis_cluster_refresh_soon(cluster);
-    update_availability(cluster);
+    update_cluster_availability(cluster);
 }
 
-static const struct redis_connection_owner NODE_CONNECTION_OWNER = {.on_problem_changed =
-                                                                        on_node_problem_changed};
+static const struct redis_connection_owner NODE_CONNECTION_OWNER = {
+    .on_problem_changed = on_cluster_node_problem_changed};
 
-static struct redis_node *find_node(const struct redis_cluster *cluster,
-                                    const struct redis_endpoint *endpoint)
+static struct redis_node *find_cluster_node(const struct redis_cluster *cluster,
+                                            const struct redis_endpoint *endpoint)
 {
     for (size_t i = 0; i < cluster->node_count; i++)
         if (redis_endpoint_equal(redis_connection_endpoint(cluster->nodes[i]->connection),
@@ -54,10 +54,10 @@ static struct redis_node *find_node(const struct redis_cluster *cluster,
 }
 
 /* Finds the node or makes it. Returns NULL when there are too many, or when out of memory. */
-static struct redis_node *ensure_node(struct redis_cluster *cluster,
-                                      const struct redis_endpoint *endpoint)
+static struct redis_node *ensure_cluster_node(struct redis_cluster *cluster,
+                                              const struct redis_endpoint *endpoint)
 {
-    struct redis_node *node = find_node(cluster, endpoint);
+    struct redis_node *node = find_cluster_node(cluster, endpoint);
     if (node || cluster->node_count == sizeof(cluster->nodes) / sizeof(cluster->nodes[0]))
         return node;
     node = calloc(1, sizeof(*node));
@@ -74,7 +74,7 @@ static struct redis_node *ensure_node(struct redis_cluster *cluster,
     return node;
 }
 
-static void remove_node(struct redis_cluster *cluster, size_t index)
+static void remove_cluster_node(struct redis_cluster *cluster, size_t index)
 {
     struct redis_node *node = cluster->nodes[index];
     cluster->nodes[index] = cluster->nodes[--cluster->node_count];
@@ -94,36 +94,30 @@ static void set_slot_owner(struct redis_cluster *cluster, uint16_t slot, struct 
 
 /* ---- the table ---- */
 
-static void remember_replicas(struct redis_cluster *cluster, const struct redis_topology *topology)
-{
-    size_t bytes = topology->replica_count * sizeof(*cluster->replicas);
-    struct redis_endpoint *replicas = bytes ? malloc(bytes) : NULL;
-    if (replicas)
-        memcpy(replicas, topology->replicas, bytes);
-    free(cluster->replicas);
-    cluster->replicas = replicas;
-    cluster->replica_count = replicas ? topology->replica_count : 0;
-}
-
 static void apply_topology(struct redis_cluster *cluster, const struct redis_topology *topology)
 {
     struct redis_node *masters[REDIS_NODES_MAX];
     for (size_t i = 0; i < topology->master_count; i++)
-        masters[i] = ensure_node(cluster, &topology->masters[i]);
+        masters[i] = ensure_cluster_node(cluster, &topology->masters[i]);
     for (size_t slot = 0; slot < REDIS_SLOTS; slot++) {
         uint16_t owner = topology->owner[slot];
         set_slot_owner(cluster, (uint16_t)slot, owner == REDIS_NO_OWNER ? NULL : masters[owner]);
     }
-    remember_replicas(cluster, topology);
-    /* a node that serves nothing any more goes, once it has answered all commands */
+    size_t bytes = topology->replica_count * sizeof(*cluster->replicas);
+    free(cluster->replicas);
+    cluster->replicas = bytes ? malloc(bytes) : NULL;
+    cluster->replica_count = cluster->replicas ? topology->replica_count : 0;
+    if (cluster->replicas)
+        memcpy(cluster->replicas, topology->replicas, bytes);
+    /* remove nodes without slots once they have answered all commands */
     for (size_t i = cluster->node_count; i-- > 0;)
         if (cluster->nodes[i]->slots == 0 &&
             redis_connection_pending(cluster->nodes[i]->connection) == 0)
-            remove_node(cluster, i);
+            remove_cluster_node(cluster, i);
 }
 
 /* Whether the table is good until the next regular refresh. */
-static bool is_table_complete(const struct redis_cluster *cluster)
+static bool is_cluster_table_complete(const struct redis_cluster *cluster)
 {
     return count_served_slots(cluster) == REDIS_SLOTS && !cluster->down;
 }
@@ -145,9 +139,9 @@ static void on_cluster_slots(void *arg, const struct resp_value *reply)
                      cluster->asked_at.port);
         free(topology);
     }
-    schedule_refresh(cluster,
-                     is_table_complete(cluster) ? REDIS_REFRESH_MS : REDIS_REFRESH_HURRY_MS);
-    update_availability(cluster);
+    schedule_cluster_refresh(cluster, is_cluster_table_complete(cluster) ? REDIS_REFRESH_MS
+                                                                         : REDIS_REFRESH_HURRY_MS);
+    update_cluster_availability(cluster);
 }
 
 /* CLUSTER INFO says whether the cluster considers itself down. */
@@ -158,7 +152,8 @@ static void on_cluster_info(void *arg, const struct resp_value *reply)
         cluster->down = !memmem(reply->text.data, reply->text.len, "cluster_state:ok", 16);
 }
 
-static bool request_table(struct redis_cluster *cluster, struct redis_connection *connection)
+static bool request_cluster_table(struct redis_cluster *cluster,
+                                  struct redis_connection *connection)
 {
     static const struct slice info = SLICE("*2\r\n$7\r\nCLUSTER\r\n$4\r\nINFO\r\n");
     static const struct slice slots = SLICE("*2\r\n$7\r\nCLUSTER\r\n$5\r\nSLOTS\r\n");
@@ -168,24 +163,24 @@ static bool request_table(struct redis_cluster *cluster, struct redis_connection
            redis_connection_send(connection, slots, on_cluster_slots, cluster);
 }
 
-static void on_refresh_timer(struct wheel_timer *timer)
+static void on_cluster_refresh_timer(struct wheel_timer *timer)
 {
     struct redis_cluster *cluster = CONTAINER_OF(timer, struct redis_cluster, timer);
     if (cluster->refreshing)
         return;
     for (size_t i = 0; i < cluster->node_count; i++) {
         cluster->asked = (cluster->asked + 1) % cluster->node_count;
-        if (request_table(cluster, cluster->nodes[cluster->asked]->connection)) {
+        if (request_cluster_table(cluster, cluster->nodes[cluster->asked]->connection)) {
             cluster->refreshing = true;
             return;
         }
     }
-    /* no node answers: connect to every server ever heard of */
+    /* no node answers: connect to all seeds and replicas */
     for (size_t i = 0; i < cluster->url->seed_count; i++)
-        ensure_node(cluster, &cluster->url->seeds[i]);
+        ensure_cluster_node(cluster, &cluster->url->seeds[i]);
     for (size_t i = 0; i < cluster->replica_count; i++)
-        ensure_node(cluster, &cluster->replicas[i]);
-    schedule_refresh(cluster, REDIS_REFRESH_HURRY_MS);
+        ensure_cluster_node(cluster, &cluster->replicas[i]);
+    schedule_cluster_refresh(cluster, REDIS_REFRESH_HURRY_MS);
 }
 
 void redis_cluster_refresh_soon(struct redis_cluster *cluster)
@@ -194,7 +189,7 @@ void redis_cluster_refresh_soon(struct redis_cluster *cluster)
     if (!cluster->url->cluster || cluster->refreshing)
         return;
     if (!wheel_is_set(&cluster->timer) || cluster->timer.at_ms > soon_ms)
-        schedule_refresh(cluster, REDIS_REFRESH_HURRY_MS);
+        schedule_cluster_refresh(cluster, REDIS_REFRESH_HURRY_MS);
 }
 
 /* ---- for the client ---- */
@@ -203,14 +198,14 @@ bool redis_cluster_open(struct redis_cluster *cluster)
 {
     const struct redis_url *url = cluster->url;
     list_init(&cluster->context.ending);
-    cluster->timer.fire = on_refresh_timer;
+    cluster->timer.fire = on_cluster_refresh_timer;
     for (size_t i = 0; i < url->seed_count; i++)
-        if (!ensure_node(cluster, &url->seeds[i])) {
+        if (!ensure_cluster_node(cluster, &url->seeds[i])) {
             redis_cluster_close(cluster);
             return false;
         }
     if (url->cluster)
-        schedule_refresh(cluster, 1);
+        schedule_cluster_refresh(cluster, 1);
     else
         for (size_t slot = 0; slot < REDIS_SLOTS; slot++)
             set_slot_owner(cluster, (uint16_t)slot, cluster->nodes[0]);
@@ -223,7 +218,7 @@ void redis_cluster_close(struct redis_cluster *cluster)
     for (size_t slot = 0; slot < REDIS_SLOTS; slot++)
         set_slot_owner(cluster, (uint16_t)slot, NULL);
     while (cluster->node_count > 0)
-        remove_node(cluster, cluster->node_count - 1);
+        remove_cluster_node(cluster, cluster->node_count - 1);
     loop_cancel_timer(cluster->context.loop, &cluster->timer);
     redis_connection_context_reap(&cluster->context);
     free(cluster->replicas);
@@ -252,14 +247,14 @@ struct redis_connection *redis_cluster_any_connection(struct redis_cluster *clus
 struct redis_connection *redis_cluster_connection_to(struct redis_cluster *cluster,
                                                      const struct redis_endpoint *endpoint)
 {
-    struct redis_node *node = ensure_node(cluster, endpoint);
+    struct redis_node *node = ensure_cluster_node(cluster, endpoint);
     return node ? node->connection : NULL;
 }
 
 struct redis_connection *redis_cluster_slot_moved(struct redis_cluster *cluster, uint16_t slot,
                                                   const struct redis_endpoint *endpoint)
 {
-    struct redis_node *node = ensure_node(cluster, endpoint);
+    struct redis_node *node = ensure_cluster_node(cluster, endpoint);
     if (node)
         set_slot_owner(cluster, slot, node);
     redis_cluster_refresh_soon(cluster);
@@ -269,18 +264,18 @@ struct redis_connection *redis_cluster_slot_moved(struct redis_cluster *cluster,
 bool redis_cluster_serves(const struct redis_cluster *cluster,
                           const struct redis_endpoint *endpoint)
 {
-    const struct redis_node *node = find_node(cluster, endpoint);
+    const struct redis_node *node = find_cluster_node(cluster, endpoint);
     return node && node->slots > 0;
 }
 
-/* A single server is never asked for a table, which would end the state; so it is never down. */
+/* A single server is never down: only fetching a table would end that state. */
 void redis_cluster_report_down(struct redis_cluster *cluster)
 {
     if (cluster->down || !cluster->url->cluster)
         return;
     cluster->down = true;
     redis_cluster_refresh_soon(cluster);
-    update_availability(cluster);
+    update_cluster_availability(cluster);
 }
 
 enum redis_problem redis_cluster_problem(const struct redis_cluster *cluster)
@@ -290,7 +285,7 @@ enum redis_problem redis_cluster_problem(const struct redis_cluster *cluster)
         return REDIS_CLUSTER_OFF;
     for (size_t i = 0; i < cluster->node_count && problem == REDIS_FINE; i++)
         problem = redis_connection_problem(cluster->nodes[i]->connection);
-    if (problem == REDIS_FINE && (cluster->down || !is_table_complete(cluster)))
+    if (problem == REDIS_FINE && (cluster->down || !is_cluster_table_complete(cluster)))
         problem = REDIS_CLUSTER_DOWN;
     return problem;
 }

@@ -1,6 +1,6 @@
 /*
  * The servers of one client, and which of them serves which slot. A single server is a cluster of one that
- * serves all slots and is never asked for its slot table.
+ * serves all slots, and its slot table is never fetched.
  *
  * A real cluster's table is fetched from any server that answers: at first the seeds, later the known
  * servers, and replicas when no master can be reached. It is fetched again every REDIS_REFRESH_MS, and every
@@ -9,7 +9,7 @@
  * except for fetching the table, to no other server: replicas are never written to.
  *
  * The cluster is available when healthy servers serve more than half of the slots and it does not report
- * itself down. A part that failed is reported by the commands that need it.
+ * itself down. Commands for a part that failed fail on their own.
  *
  * Embedded in the client. One thread. Callbacks must not free the client.
  */
@@ -31,7 +31,7 @@ enum {
 struct redis_node {
     struct redis_cluster *cluster;
     struct redis_connection *connection;
-    unsigned slots; /* how many it serves; 0: only asked for the table */
+    unsigned slots; /* how many it serves; 0: used only to fetch the table */
 };
 
 struct redis_cluster {
@@ -71,7 +71,7 @@ struct redis_connection *redis_cluster_any_connection(struct redis_cluster *clus
 struct redis_connection *redis_cluster_connection_to(struct redis_cluster *cluster,
                                                      const struct redis_endpoint *endpoint);
 
-/* Takes note that a server now serves a slot, and fetches the table. Returns its connection. */
+/* Assigns the slot to this server, and fetches the table. Returns the connection to the server. */
 struct redis_connection *redis_cluster_slot_moved(struct redis_cluster *cluster, uint16_t slot,
                                                   const struct redis_endpoint *endpoint);
 
@@ -82,7 +82,7 @@ bool redis_cluster_serves(const struct redis_cluster *cluster,
 /* Fetches the table soon. */
 void redis_cluster_refresh_soon(struct redis_cluster *cluster);
 
-/* Takes note of a CLUSTERDOWN error. */
+/* Reports a CLUSTERDOWN error. */
 void redis_cluster_report_down(struct redis_cluster *cluster);
 
 /* What is wrong, available or not; REDIS_FINE when nothing is. */

@@ -12,8 +12,8 @@ enum { FENCE_ERROR_MAX = 256 };
 
 static const struct slice PING = SLICE("*1\r\n$4\r\nPING\r\n");
 
-/* Writes nothing, but is refused where writes are (Redis 7); an older server pending it an error, and
- * serves. */
+/* Writes nothing, but Redis 7 refuses it when it refuses writes. An older server replies with an ordinary
+ * error, which counts as serving. */
 static const struct slice WRITE_PROBE =
     SLICE("*3\r\n$4\r\nEVAL\r\n$14\r\n#!lua\nreturn 1\r\n$1\r\n0\r\n");
 
@@ -65,7 +65,7 @@ static void set_redis_connection_problem(struct redis_connection *connection,
 
 /* ---- breaking and ending ---- */
 
-static void answer_all_with_null(struct redis_connection *connection)
+static void answer_redis_commands_with_null(struct redis_connection *connection)
 {
     while (connection->pending.count > 0) {
         struct redis_pending_command entry = redis_pending_pop(&connection->pending);
@@ -74,7 +74,7 @@ static void answer_all_with_null(struct redis_connection *connection)
     }
 }
 
-static void schedule_reconnect(struct redis_connection *connection)
+static void schedule_redis_reconnect(struct redis_connection *connection)
 {
     set_redis_connection_timer(connection,
                                backoff_ms(connection->context->random, connection->failures,
@@ -95,9 +95,9 @@ static void lose_redis_connection(struct redis_connection *connection, enum redi
     loop_cancel_timer(connection->context->loop, &connection->timer);
     redis_socket_cut(&connection->socket);
     if (connection->socket.state == REDIS_SOCKET_IDLE)
-        schedule_reconnect(connection);
+        schedule_redis_reconnect(connection);
     set_redis_connection_problem(connection, problem, detail);
-    answer_all_with_null(connection);
+    answer_redis_commands_with_null(connection);
 }
 
 static void free_redis_connection(struct redis_connection *connection)
@@ -122,7 +122,7 @@ void redis_connection_end(struct redis_connection **connection)
         set_redis_connection_timer(ended, 0);
     else
         loop_cancel_timer(ended->context->loop, &ended->timer);
-    answer_all_with_null(ended);
+    answer_redis_commands_with_null(ended);
 }
 
 void redis_connection_context_reap(struct redis_connection_context *context)
@@ -137,7 +137,7 @@ static void on_redis_connection_socket_closed(struct redis_socket *socket)
 {
     struct redis_connection *connection = CONTAINER_OF(socket, struct redis_connection, socket);
     if (connection->owner)
-        schedule_reconnect(connection);
+        schedule_redis_reconnect(connection);
     else
         free_redis_connection(connection);
 }
@@ -150,16 +150,15 @@ static void on_redis_connection_socket_broken(struct redis_socket *socket,
 
 /* ---- replies ---- */
 
-static void on_probe_answered(void *arg, const struct resp_value *reply)
+static void on_redis_probe_answered(void *arg, const struct resp_value *reply)
 {
     struct redis_connection *connection = arg;
     if (reply)
         set_redis_connection_problem(connection, redis_problem_of(reply), "");
 }
 
-/* Some errors say more about the server than about the command. */
-static void note_problem_of_error(struct redis_connection *connection,
-                                  const struct resp_value *error)
+/* Some errors are about the server, not the command. */
+static void note_redis_error(struct redis_connection *connection, const struct resp_value *error)
 {
     enum redis_problem problem = redis_problem_of(error);
     if (connection->socket.state != REDIS_SOCKET_OPEN || problem == REDIS_FINE ||
@@ -171,27 +170,22 @@ static void note_problem_of_error(struct redis_connection *connection,
         set_redis_connection_problem(connection, problem, "");
 }
 
-/* Returns true when the reply belongs to the commands before the fence, which stays pending. */
-static bool keep_fence_error(struct redis_connection *connection, const struct resp_value *reply)
-{
-    if (!redis_pending_oldest(&connection->pending)->fence || reply->type != RESP_ERROR)
-        return false;
-    if (connection->fence_error_len == 0) {
-        struct slice text = slice_first(reply->text, FENCE_ERROR_MAX);
-        memcpy(connection->fence_error, text.data, text.len);
-        connection->fence_error_len = text.len;
-    }
-    return true;
-}
-
-static void answer_oldest(struct redis_connection *connection, const struct resp_value *reply)
+static void answer_oldest_redis_command(struct redis_connection *connection,
+                                        const struct resp_value *reply)
 {
     if (connection->pending.count == 0) {
         lose_redis_connection(connection, REDIS_NOT_UNDERSTOOD, "a reply without a command");
         return;
     }
-    if (keep_fence_error(connection, reply))
+    if (redis_pending_oldest(&connection->pending)->fence && reply->type == RESP_ERROR) {
+        /* of a command before the fence, which stays pending; only the first error is kept */
+        if (connection->fence_error_len == 0) {
+            struct slice text = slice_first(reply->text, FENCE_ERROR_MAX);
+            memcpy(connection->fence_error, text.data, text.len);
+            connection->fence_error_len = text.len;
+        }
         return;
+    }
     struct redis_pending_command entry = redis_pending_pop(&connection->pending);
     struct resp_value fence_error = {
         .type = RESP_ERROR, .text = {connection->fence_error, connection->fence_error_len}};
@@ -200,12 +194,12 @@ static void answer_oldest(struct redis_connection *connection, const struct resp
         connection->fence_error_len = 0;
     if (entry.done)
         entry.done(entry.arg, fence_failed ? &fence_error : reply);
-    if (reply->type == RESP_ERROR && entry.done != on_probe_answered)
-        note_problem_of_error(connection, reply);
+    if (reply->type == RESP_ERROR && entry.done != on_redis_probe_answered)
+        note_redis_error(connection, reply);
 }
 
 /* RESP version 2 has no type of its own for pushes. */
-static bool is_push_reply(const struct redis_connection *connection, const struct resp_value *reply)
+static bool is_redis_push(const struct redis_connection *connection, const struct resp_value *reply)
 {
     static const char *const kinds[] = {"message",  "subscribe",  "unsubscribe",
                                         "smessage", "ssubscribe", "sunsubscribe"};
@@ -223,8 +217,8 @@ static bool is_push_reply(const struct redis_connection *connection, const struc
 static void on_redis_connection_reply(struct redis_socket *socket, const struct resp_value *reply)
 {
     struct redis_connection *connection = CONTAINER_OF(socket, struct redis_connection, socket);
-    if (!is_push_reply(connection, reply))
-        answer_oldest(connection, reply);
+    if (!is_redis_push(connection, reply))
+        answer_oldest_redis_command(connection, reply);
     else if (connection->owner->on_push)
         connection->owner->on_push(connection, connection->arg, reply);
 }
@@ -237,8 +231,8 @@ bool redis_connection_takes(const struct redis_connection *connection)
            (connection->failures == 0 && connection->socket.state != REDIS_SOCKET_CLOSING);
 }
 
-static bool queue_command(struct redis_connection *connection, struct slice command,
-                          struct redis_pending_command entry)
+static bool queue_redis_command(struct redis_connection *connection, struct slice command,
+                                struct redis_pending_command entry)
 {
     entry.due_ms = redis_connection_now_ms(connection) + REDIS_COMMAND_LIMIT_MS;
     if (!redis_connection_takes(connection) || !redis_pending_push(&connection->pending, &entry))
@@ -252,15 +246,16 @@ static bool queue_command(struct redis_connection *connection, struct slice comm
 bool redis_connection_send(struct redis_connection *connection, struct slice command,
                            redis_reply_done done, void *arg)
 {
-    return queue_command(connection, command,
-                         (struct redis_pending_command){.done = done, .arg = arg});
+    return queue_redis_command(connection, command,
+                               (struct redis_pending_command){.done = done, .arg = arg});
 }
 
 bool redis_connection_send_fenced(struct redis_connection *connection, struct slice commands,
                                   redis_reply_done done, void *arg)
 {
-    return queue_command(connection, commands,
-                         (struct redis_pending_command){.done = done, .arg = arg, .fence = true});
+    return queue_redis_command(
+        connection, commands,
+        (struct redis_pending_command){.done = done, .arg = arg, .fence = true});
 }
 
 /* ---- time ---- */
@@ -288,9 +283,9 @@ static void watch_redis_connection(struct redis_connection *connection)
     if (connection->problem != REDIS_FINE || oldest || next_ms <= now_ms) {
         next_ms = now_ms + REDIS_PING_INTERVAL_MS;
         if (connection->problem != REDIS_FINE)
-            redis_connection_send(connection, WRITE_PROBE, on_probe_answered, connection);
+            redis_connection_send(connection, WRITE_PROBE, on_redis_probe_answered, connection);
         else if (!oldest)
-            redis_connection_send(connection, PING, on_probe_answered, connection);
+            redis_connection_send(connection, PING, on_redis_probe_answered, connection);
     }
     if (due_ms > now_ms && due_ms < next_ms)
         next_ms = due_ms;

@@ -3,8 +3,8 @@
  *
  * The commands of a turn leave in one system call; replies are matched to them in order. Every command that
  * was accepted is answered exactly once, in the order of sending: with the server's reply, or with NULL when
- * the connection broke, was ended, or the time limit passed. After NULL nobody knows whether the server has
- * executed the command.
+ * the connection broke, was ended, or the time limit passed. NULL means that it is unknown
+ * whether the server has executed the command.
  *
  * It uses a socket (redis_socket.h) and opens it again after a jittered back-off whenever it broke. It
  * accepts commands while the socket is open, and before the first attempt has failed; later, while the
@@ -44,7 +44,7 @@ enum {
     REDIS_STABLE_MS = 1000, /* open for so long: the back-off starts again at its minimum */
 };
 
-/* What all connections of a client share; outlives them. */
+/* Shared by all connections of a client; outlives them. */
 struct redis_connection_context {
     struct loop *loop;
     struct stream_set *streams;
@@ -60,7 +60,7 @@ struct redis_connection;
 struct redis_connection_owner {
     /* redis_connection_problem() changed. */
     void (*on_problem_changed)(struct redis_connection *connection, void *arg);
-    /* The server sent something unasked. May be NULL: ignore it. */
+    /* The server sent a push. May be NULL: ignore it. */
     void (*on_push)(struct redis_connection *connection, void *arg, const struct resp_value *push);
 };
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* One poll of all masters. Its last reply frees it, even after the redis_info is gone. */
+/* One poll of all masters. Its last reply frees it, even after the redis_info was freed. */
 struct info_poll {
     struct redis_info *info; /* NULL: it was freed */
     size_t answers_left;
@@ -20,15 +20,15 @@ struct redis_info {
     struct info_poll *poll;
 };
 
-/* The number behind "name:" at the start of a subscriber; 0 when it is not there. */
-static int64_t read_figure(struct slice text, const char *name)
+/* Returns the number after "name:" at the start of a line; 0 when there is none. */
+static int64_t info_read_figure(struct slice text, const char *name)
 {
-    struct slice subscriber;
+    struct slice line;
     struct slice before;
     while (text.data) {
         int64_t value;
-        text = slice_split(text, '\n', &subscriber);
-        struct slice digits = slice_split(subscriber, ':', &before);
+        text = slice_split(text, '\n', &line);
+        struct slice digits = slice_split(line, ':', &before);
         if (!slice_is(before, name))
             continue;
         if (digits.len && digits.data[digits.len - 1] == '\r')
@@ -40,24 +40,24 @@ static int64_t read_figure(struct slice text, const char *name)
 
 void redis_figures_add(struct redis_figures *figures, struct slice text)
 {
-    int64_t limit = read_figure(text, "maxmemory");
+    int64_t limit = info_read_figure(text, "maxmemory");
     if (limit <= 0)
-        limit = read_figure(text, "total_system_memory");
+        limit = info_read_figure(text, "total_system_memory");
     int64_t pct =
-        limit > 0 ? read_figure(text, "used_memory") / (limit / 100 ? limit / 100 : 1) : 0;
+        limit > 0 ? info_read_figure(text, "used_memory") / (limit / 100 ? limit / 100 : 1) : 0;
     if (pct > figures->used_memory_pct)
         figures->used_memory_pct = pct;
-    figures->keyspace_hits += read_figure(text, "keyspace_hits");
-    figures->keyspace_misses += read_figure(text, "keyspace_misses");
-    figures->expired_keys += read_figure(text, "expired_keys");
-    figures->evicted_keys += read_figure(text, "evicted_keys");
-    figures->connected_clients += read_figure(text, "connected_clients");
+    figures->keyspace_hits += info_read_figure(text, "keyspace_hits");
+    figures->keyspace_misses += info_read_figure(text, "keyspace_misses");
+    figures->expired_keys += info_read_figure(text, "expired_keys");
+    figures->evicted_keys += info_read_figure(text, "evicted_keys");
+    figures->connected_clients += info_read_figure(text, "connected_clients");
     figures->pubsub_channels +=
-        read_figure(text, "pubsub_channels") + read_figure(text, "pubsubshard_channels");
-    figures->pubsub_patterns += read_figure(text, "pubsub_patterns");
+        info_read_figure(text, "pubsub_channels") + info_read_figure(text, "pubsubshard_channels");
+    figures->pubsub_patterns += info_read_figure(text, "pubsub_patterns");
 }
 
-static void show_figures(struct metrics *metrics, const struct redis_figures *figures)
+static void info_show_figures(struct metrics *metrics, const struct redis_figures *figures)
 {
     metrics_set(metrics, METRIC_REDIS_USED_MEMORY_PCT, figures->used_memory_pct);
     metrics_set(metrics, METRIC_REDIS_KEYSPACE_HITS, figures->keyspace_hits);
@@ -80,14 +80,18 @@ static void on_info_reply(void *arg, const struct resp_value *reply)
         return;
     if (poll->info) {
         if (poll->answers_good > 0)
-            show_figures(poll->info->metrics, &poll->figures);
+            info_show_figures(poll->info->metrics, &poll->figures);
         poll->info->poll = NULL;
     }
     free(poll);
 }
 
-static void poll_masters(struct redis_info *info)
+static void on_info_timer(struct wheel_timer *timer)
 {
+    struct redis_info *info = CONTAINER_OF(timer, struct redis_info, timer);
+    loop_set_timer(info->loop, timer, info->loop->clock.now_ms + REDIS_INFO_INTERVAL_MS);
+    if (info->poll || !redis_available(info->client))
+        return;
     size_t masters = redis_master_count(info->client);
     struct info_poll *poll = masters ? calloc(1, sizeof(*poll)) : NULL;
     if (!poll)
@@ -97,14 +101,6 @@ static void poll_masters(struct redis_info *info)
     info->poll = poll;
     for (size_t i = 0; i < masters; i++)
         redis_command_on(info->client, i, REDIS_ARGS(SLICE("INFO")), on_info_reply, poll);
-}
-
-static void on_info_timer(struct wheel_timer *timer)
-{
-    struct redis_info *info = CONTAINER_OF(timer, struct redis_info, timer);
-    if (!info->poll && redis_available(info->client))
-        poll_masters(info);
-    loop_set_timer(info->loop, timer, info->loop->clock.now_ms + REDIS_INFO_INTERVAL_MS);
 }
 
 struct redis_info *redis_info_make(struct redis_client *client, struct loop *loop,

@@ -1,5 +1,5 @@
 /*
- * Polls INFO of Redis for the metrics: every REDIS_INFO_INTERVAL_MS it asks each master. With several masters
+ * Polls INFO of Redis for the metrics: every REDIS_INFO_INTERVAL_MS it queries each master. With several masters
  * it reports the memory of the fullest and the sum of the rest. Only one worker of a process does this, since
  * all would report the same.
  */

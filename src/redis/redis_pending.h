@@ -13,7 +13,7 @@
 
 enum { REDIS_PENDING_MAX = 1 << 16 };
 
-/* The completion of a command. `reply` lasts the entry; it is NULL when nobody knows whether the server has
+/* The completion of a command. `reply` is valid until it returns; NULL: it is unknown whether the server has
  * executed the command. */
 typedef void (*redis_reply_done)(void *arg, const struct resp_value *reply);
 
@@ -31,16 +31,16 @@ struct redis_pending {
     size_t count;
 };
 
-/* Returns false when REDIS_PENDING_MAX wait, or when out of memory. */
+/* Returns false when REDIS_PENDING_MAX commands wait, or when out of memory. */
 bool redis_pending_push(struct redis_pending *pending, const struct redis_pending_command *entry);
 
-/* Returns NULL when none waits; valid until the next push or pop. */
+/* Returns NULL when no command waits; valid until the next push or pop. */
 struct redis_pending_command *redis_pending_oldest(const struct redis_pending *pending);
 
 /* Removes the oldest; there must be one. */
 struct redis_pending_command redis_pending_pop(struct redis_pending *pending);
 
-/* Takes back what was pushed last. */
+/* Removes the newest; there must be one. */
 void redis_pending_unpush(struct redis_pending *pending);
 void redis_pending_free(struct redis_pending *pending);
 

@@ -38,7 +38,7 @@ static struct redis_channel *find_channel(const struct redis_pubsub *pubsub, str
 
 /* ---- reports of the subscribers ---- */
 
-static struct redis_channel *find_subscribed_channel(struct redis_subscriber *subscriber,
+static struct redis_channel *find_subscriber_channel(struct redis_subscriber *subscriber,
                                                      struct slice name)
 {
     return find_channel(subscriber->arg, name);
@@ -75,7 +75,7 @@ static void on_subscription_refused(struct redis_subscriber *subscriber,
     redis_cluster_refresh_soon(pubsub->cluster);
 }
 
-static void assign_soon(struct redis_pubsub *pubsub, int64_t delay_ms)
+static void assign_channels_soon(struct redis_pubsub *pubsub, int64_t delay_ms)
 {
     struct loop *loop = pubsub->cluster->context.loop;
     if (!wheel_is_set(&pubsub->timer))
@@ -88,7 +88,7 @@ static void on_channel_unassigned(struct redis_subscriber *subscriber,
     struct redis_pubsub *pubsub = subscriber->arg;
     list_append(&pubsub->unassigned, &channel->place);
     redis_cluster_refresh_soon(pubsub->cluster);
-    assign_soon(pubsub, ASSIGN_DELAY_MS);
+    assign_channels_soon(pubsub, ASSIGN_DELAY_MS);
 }
 
 static const struct redis_subscriber_owner SUBSCRIBER_OWNER = {
@@ -96,7 +96,7 @@ static const struct redis_subscriber_owner SUBSCRIBER_OWNER = {
     .on_live = on_channel_live,
     .on_refused = on_subscription_refused,
     .on_unassigned = on_channel_unassigned,
-    .find = find_subscribed_channel};
+    .find = find_subscriber_channel};
 
 /* ---- assigning channels to subscribers ---- */
 
@@ -156,7 +156,7 @@ static void assign_channels(struct redis_pubsub *pubsub)
         list_append(&pubsub->unassigned, item);
     }
     if (!list_empty(&pubsub->unassigned))
-        assign_soon(pubsub, ASSIGN_DELAY_MS);
+        assign_channels_soon(pubsub, ASSIGN_DELAY_MS);
 }
 
 static void unassign_moved_channel(struct table_node *node, void *arg)
@@ -185,7 +185,7 @@ static void drop_idle_subscribers(struct redis_pubsub *pubsub)
                                  redis_connection_endpoint(subscriber->connection)))
             continue;
         if (subscriber->in_flight)
-            assign_soon(pubsub, ASSIGN_DELAY_MS);
+            assign_channels_soon(pubsub, ASSIGN_DELAY_MS);
         else
             redis_subscriber_free(&subscriber);
     }
@@ -207,7 +207,7 @@ static void on_pubsub_slots_moved(struct redis_observer *observer)
     struct redis_pubsub *pubsub = CONTAINER_OF(observer, struct redis_pubsub, observer);
     pubsub->moved = redis_is_cluster(pubsub->client);
     if (pubsub->moved || !list_empty(&pubsub->unassigned))
-        assign_soon(pubsub, ASSIGN_DELAY_MS);
+        assign_channels_soon(pubsub, ASSIGN_DELAY_MS);
 }
 
 /* ---- for the owner ---- */
@@ -227,7 +227,7 @@ bool redis_pubsub_subscribe(struct redis_pubsub *pubsub, struct slice name)
     table_insert(&pubsub->channels, &channel->node, name);
     if (!assign_channel(pubsub, channel)) {
         list_append(&pubsub->unassigned, &channel->place);
-        assign_soon(pubsub, ASSIGN_DELAY_MS);
+        assign_channels_soon(pubsub, ASSIGN_DELAY_MS);
     }
     return true;
 }

@@ -4,8 +4,8 @@
  *
  * The caller subscribes to a channel once and counts the users of it. A subscription survives reconnections,
  * failovers and moved slots, but messages published meanwhile are lost, because pub/sub guarantees nothing.
- * That is a gap, and so is the time before the first confirmation: `on_subscribed` says that a channel is
- * live, or live again, so that a caller that then reads the state misses nothing.
+ * That is a gap, and so is the time before the first confirmation: `on_subscribed` runs when a channel is
+ * live, or live again; a caller that then reads the state misses nothing.
  *
  *   (none) ── subscribe ──► WANTED ──sent──► ASKED ──confirmed──► LIVE
  *                             ▲                │ error              │ connection lost, slot moved,
@@ -44,7 +44,7 @@ void redis_pubsub_free(struct redis_pubsub **pubsub);
  * too long, or when out of memory. */
 bool redis_pubsub_subscribe(struct redis_pubsub *pubsub, struct slice name);
 
-/* Passes on no message of the channel from now on. */
+/* No message of the channel is passed on after that. */
 void redis_pubsub_unsubscribe(struct redis_pubsub *pubsub, struct slice name);
 
 /* Whether all channels are live. */

@@ -22,7 +22,7 @@ static void finish_request(struct redis_request *request, const struct resp_valu
 
 /* ---- retries ---- */
 
-static void set_retry_timer(struct redis_requests *requests)
+static void set_request_retry_timer(struct redis_requests *requests)
 {
     if (requests->waiting)
         loop_set_timer(requests->cluster->context.loop, &requests->timer,
@@ -44,10 +44,10 @@ static void retry_request_later(struct redis_request *request)
     requests->waiting_end = &request->next;
     requests->waiting_count++;
     if (!wheel_is_set(&requests->timer))
-        set_retry_timer(requests);
+        set_request_retry_timer(requests);
 }
 
-static struct redis_request *take_first_waiting(struct redis_requests *requests)
+static struct redis_request *take_first_waiting_request(struct redis_requests *requests)
 {
     struct redis_request *request = requests->waiting;
     requests->waiting = request->next;
@@ -57,12 +57,12 @@ static struct redis_request *take_first_waiting(struct redis_requests *requests)
     return request;
 }
 
-static void on_retry_timer(struct wheel_timer *timer)
+static void on_request_retry_timer(struct wheel_timer *timer)
 {
     struct redis_requests *requests = CONTAINER_OF(timer, struct redis_requests, timer);
     while (requests->waiting && requests->waiting->retry_ms <= requests_now_ms(requests))
-        redis_request_send(take_first_waiting(requests));
-    set_retry_timer(requests);
+        redis_request_send(take_first_waiting_request(requests));
+    set_request_retry_timer(requests);
 }
 
 /* ---- replies ---- */
@@ -119,7 +119,7 @@ static struct slice write_request_command(const struct redis_request *request,
     if (!request->script)
         return bytes;
     buffer_clear(scratch);
-    if (!redis_script_meet(redis_connection_scripts(connection), request->script) ||
+    if (!redis_script_mark_sent(redis_connection_scripts(connection), request->script) ||
         request->wants_source)
         redis_script_write_source(request->script, request->argument_count, scratch);
     else
@@ -172,7 +172,7 @@ struct redis_request *redis_request_make(struct redis_requests *requests, redis_
 void redis_requests_init(struct redis_requests *requests, struct redis_cluster *cluster)
 {
     *requests = (struct redis_requests){.cluster = cluster,
-                                        .timer = {.fire = on_retry_timer},
+                                        .timer = {.fire = on_request_retry_timer},
                                         .scratch = BUFFER_BOUNDED(REDIS_OUT_BYTES_MAX)};
     requests->waiting_end = &requests->waiting;
 }
@@ -181,6 +181,6 @@ void redis_requests_free(struct redis_requests *requests)
 {
     loop_cancel_timer(requests->cluster->context.loop, &requests->timer);
     while (requests->waiting)
-        finish_request(take_first_waiting(requests), NULL);
+        finish_request(take_first_waiting_request(requests), NULL);
     buffer_free(&requests->scratch);
 }

@@ -18,7 +18,7 @@ bool redis_script_init(struct redis_script *script, struct slice source)
     return true;
 }
 
-bool redis_script_meet(struct redis_known_scripts *known, const struct redis_script *script)
+bool redis_script_mark_sent(struct redis_known_scripts *known, const struct redis_script *script)
 {
     for (size_t i = 0; i < known->count; i++)
         if (known->sources[i] == script->source.data)
@@ -43,8 +43,8 @@ void redis_script_write_source(const struct redis_script *script, size_t count, 
     resp_write_argument(out, script->source);
 }
 
-void redis_script_write_call(struct buffer *out, struct redis_args keys,
-                             struct redis_args arguments)
+void redis_script_write_arguments(struct buffer *out, struct redis_args keys,
+                                  struct redis_args arguments)
 {
     resp_write_integer(out, (int64_t)keys.count);
     for (size_t i = 0; i < keys.count; i++)

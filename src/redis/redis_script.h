@@ -1,7 +1,7 @@
 /*
  * A Lua script that Redis runs atomically. The first run on a connection sends its source, later runs name it
- * by its SHA-1, computed once; so the server always knows it, and runs scripts in the order they were sent. A
- * server that forgot it nevertheless (SCRIPT FLUSH) answers NOSCRIPT, and then gets the source again.
+ * by its SHA-1, computed once; so the server has it, and runs scripts in the order they were sent. A
+ * server that lost it nevertheless (SCRIPT FLUSH) answers NOSCRIPT, and then gets the source again.
  * Immutable once made, so workers may share it. All keys of one run must be in one slot.
  */
 #ifndef ROLLCALL_REDIS_REDIS_SCRIPT_H
@@ -31,14 +31,14 @@ struct redis_known_scripts {
 /* Returns false when OpenSSL offers no SHA-1. */
 bool redis_script_init(struct redis_script *script, struct slice source);
 
-/* Returns whether the server knew it, and notes that it does from now on. */
-bool redis_script_meet(struct redis_known_scripts *known, const struct redis_script *script);
+/* Marks the script as sent. Returns whether it was before, so that its SHA-1 suffices. */
+bool redis_script_mark_sent(struct redis_known_scripts *known, const struct redis_script *script);
 
 /* Appends the part of the command that names the script, for `count` keys and arguments together. The rest,
- * from the number of keys on, is the same in both forms: redis_script_write_call(). */
+ * from the number of keys on, is the same in both forms: redis_script_write_arguments(). */
 void redis_script_write_sha(const struct redis_script *script, size_t count, struct buffer *out);
 void redis_script_write_source(const struct redis_script *script, size_t count, struct buffer *out);
-void redis_script_write_call(struct buffer *out, struct redis_args keys,
-                             struct redis_args arguments);
+void redis_script_write_arguments(struct buffer *out, struct redis_args keys,
+                                  struct redis_args arguments);
 
 #endif

@@ -12,14 +12,15 @@
 
 enum { BUFFER_BYTES_KEPT = 256 * 1024, DETAIL_MAX = 128 };
 
-static bool is_connected(const struct redis_socket *socket)
+static bool redis_socket_is_connected(const struct redis_socket *socket)
 {
     return socket->state == REDIS_SOCKET_CONNECTING || socket->state == REDIS_SOCKET_OPEN;
 }
 
 /* ---- reading ---- */
 
-static void continue_redis_handshake(struct redis_socket *socket, const struct resp_value *reply)
+static void redis_socket_continue_handshake(struct redis_socket *socket,
+                                            const struct resp_value *reply)
 {
     enum redis_problem problem;
     char detail[DETAIL_MAX] = "";
@@ -44,10 +45,10 @@ static void continue_redis_handshake(struct redis_socket *socket, const struct r
 }
 
 /* Handles the whole replies at the front. Returns how many bytes they took. */
-static size_t handle_replies(struct redis_socket *socket, struct slice input)
+static size_t redis_socket_handle_replies(struct redis_socket *socket, struct slice input)
 {
     size_t taken = 0;
-    while (is_connected(socket)) {
+    while (redis_socket_is_connected(socket)) {
         const struct resp_value *reply;
         size_t len;
         enum resp_result result =
@@ -58,7 +59,7 @@ static size_t handle_replies(struct redis_socket *socket, struct slice input)
             break;
         taken += len;
         if (socket->state == REDIS_SOCKET_CONNECTING)
-            continue_redis_handshake(socket, reply);
+            redis_socket_continue_handshake(socket, reply);
         else
             socket->owner->on_reply(socket, reply);
     }
@@ -72,11 +73,12 @@ static void on_redis_bytes(struct stream *stream, char *data, size_t len)
     socket->heard_ms = stream->set->loop->clock.now_ms;
     if (socket->in.len > 0) {
         buffer_append_slice(&socket->in, input);
-        buffer_consume(&socket->in, handle_replies(socket, buffer_slice(&socket->in)));
+        buffer_consume(&socket->in, redis_socket_handle_replies(socket, buffer_slice(&socket->in)));
     } else {
-        buffer_append_slice(&socket->in, slice_after(input, handle_replies(socket, input)));
+        buffer_append_slice(&socket->in,
+                            slice_after(input, redis_socket_handle_replies(socket, input)));
     }
-    if (!is_connected(socket))
+    if (!redis_socket_is_connected(socket))
         buffer_clear(&socket->in);
     else if (socket->in.failed)
         socket->owner->on_broken(socket, REDIS_NOT_UNDERSTOOD, "a reply is too long");
@@ -91,7 +93,7 @@ bool redis_socket_write(struct redis_socket *socket, struct slice first, struct 
     size_t before = socket->out.len;
     buffer_append_slice(&socket->out, first);
     buffer_append_slice(&socket->out, second);
-    if (socket->out.failed) { /* keep what was there before */
+    if (socket->out.failed) {
         socket->out.failed = false;
         socket->out.len = before;
         return false;
@@ -101,7 +103,7 @@ bool redis_socket_write(struct redis_socket *socket, struct slice first, struct 
     return true;
 }
 
-static size_t gather_redis_bytes(struct stream *stream, struct iovec *out, size_t max)
+static size_t redis_socket_gather(struct stream *stream, struct iovec *out, size_t max)
 {
     struct redis_socket *socket = CONTAINER_OF(stream, struct redis_socket, stream);
     struct slice pending = socket->state == REDIS_SOCKET_CONNECTING
@@ -125,8 +127,8 @@ static bool on_redis_bytes_sent(struct stream *stream, size_t bytes)
         socket->out.len = 0;
         if (socket->out.cap > BUFFER_BYTES_KEPT)
             buffer_free(&socket->out);
-    } else if (socket->out_sent >
-               socket->out.len / 2) { /* so that each byte is moved at most once */
+    } else if (socket->out_sent > socket->out.len / 2) {
+        /* not earlier, so that each byte is moved at most once */
         buffer_consume(&socket->out, socket->out_sent);
         socket->out_sent = 0;
     }
@@ -140,7 +142,7 @@ static void on_redis_stream_ended(struct stream *stream)
     struct redis_socket *socket = CONTAINER_OF(stream, struct redis_socket, stream);
     const char *distrust = stream->tls ? tls_distrust(stream->tls) : NULL;
     const char *reason = stream->error ? strerror(stream->error) : "";
-    if (!is_connected(socket))
+    if (!redis_socket_is_connected(socket))
         return;
     if (distrust || stream->error == EPROTO)
         socket->owner->on_broken(socket, REDIS_DISTRUSTED, distrust ? distrust : reason);
@@ -159,12 +161,12 @@ static void on_redis_stream_closed(struct stream *stream)
 
 static const struct stream_owner REDIS_STREAM_OWNER = {.on_bytes = on_redis_bytes,
                                                        .on_ended = on_redis_stream_ended,
-                                                       .gather = gather_redis_bytes,
+                                                       .gather = redis_socket_gather,
                                                        .on_sent = on_redis_bytes_sent,
                                                        .on_closed = on_redis_stream_closed};
 
 /* Takes the descriptor. Returns false, with errno, and has then closed it. */
-static bool open_redis_stream(struct redis_socket *socket, int fd)
+static bool redis_socket_open_stream(struct redis_socket *socket, int fd)
 {
     struct tls_session *tls = NULL;
     if (socket->tls) {
@@ -181,11 +183,11 @@ static bool open_redis_stream(struct redis_socket *socket, int fd)
     return false;
 }
 
-static void connect_redis_socket(struct redis_socket *socket,
+static void redis_socket_connect(struct redis_socket *socket,
                                  const struct resolver_address *address)
 {
     int fd = resolver_connect(address);
-    if (fd < 0 || !open_redis_stream(socket, fd)) {
+    if (fd < 0 || !redis_socket_open_stream(socket, fd)) {
         socket->owner->on_broken(socket, REDIS_UNREACHABLE, strerror(errno));
         return;
     }
@@ -202,7 +204,7 @@ static void on_redis_host_resolved(void *arg, const struct resolver_address *add
     if (count == 0)
         socket->owner->on_broken(socket, REDIS_NAME_UNKNOWN, error);
     else
-        connect_redis_socket(socket, &addresses[socket->attempts % count]);
+        redis_socket_connect(socket, &addresses[socket->attempts % count]);
 }
 
 void redis_socket_open(struct redis_socket *socket)
@@ -212,7 +214,7 @@ void redis_socket_open(struct redis_socket *socket)
     socket->state = REDIS_SOCKET_RESOLVING;
     socket->attempts++;
     if (resolver_numeric(socket->endpoint.host, socket->endpoint.port, &address)) {
-        connect_redis_socket(socket, &address);
+        redis_socket_connect(socket, &address);
         return;
     }
     socket->lookup = resolver_start(socket->streams->loop, socket->endpoint.host,
@@ -229,7 +231,7 @@ void redis_socket_close(struct redis_socket *socket)
     buffer_clear(&socket->handshake_out);
     buffer_clear(&socket->out);
     socket->out_sent = 0;
-    if (is_connected(socket)) {
+    if (redis_socket_is_connected(socket)) {
         socket->state = REDIS_SOCKET_CLOSING;
         stream_close(&socket->stream);
     } else if (socket->state == REDIS_SOCKET_RESOLVING) {
@@ -240,7 +242,7 @@ void redis_socket_close(struct redis_socket *socket)
 void redis_socket_cut(struct redis_socket *socket)
 {
     const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
-    if (is_connected(socket)) /* if this fails, the socket is closed in order */
+    if (redis_socket_is_connected(socket)) /* if this fails, the socket is closed in order */
         setsockopt(socket->stream.source.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
     redis_socket_close(socket);
 }

@@ -1,6 +1,6 @@
 /*
  * One socket to a Redis server, from the name lookup to the end: bytes in and out, the handshake, and whole
- * replies. It keeps no time limits, does not reconnect and does not know which command a reply answers;
+ * replies. It keeps no time limits, does not reconnect and does not match replies to commands;
  * redis_connection.h does.
  *
  *   IDLE ── redis_socket_open() ──► RESOLVING ──address──► CONNECTING ──handshake──► OPEN

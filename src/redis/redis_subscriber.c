@@ -18,8 +18,9 @@ static struct redis_channel *first_channel(const struct list *list)
     return CONTAINER_OF(list->next, struct redis_channel, place);
 }
 
-static void set_channel_state(struct redis_subscriber *subscriber, struct redis_channel *channel,
-                              enum redis_channel_state state)
+static void subscriber_set_channel_state(struct redis_subscriber *subscriber,
+                                         struct redis_channel *channel,
+                                         enum redis_channel_state state)
 {
     struct list *lists[] = {[REDIS_CHANNEL_WANTED] = &subscriber->wanted,
                             [REDIS_CHANNEL_ASKED] = &subscriber->asked,
@@ -29,7 +30,7 @@ static void set_channel_state(struct redis_subscriber *subscriber, struct redis_
     list_append(lists[state], &channel->place);
 }
 
-static void send_batch_soon(struct redis_subscriber *subscriber)
+static void subscriber_send_soon(struct redis_subscriber *subscriber)
 {
     if (!wheel_is_set(&subscriber->timer))
         loop_set_timer(subscriber->loop, &subscriber->timer, subscriber->loop->clock.now_ms);
@@ -38,7 +39,7 @@ static void send_batch_soon(struct redis_subscriber *subscriber)
 /* ---- batches ---- */
 
 /* For channels that were refused, or whose connection broke. */
-static void unassign_channels(struct redis_subscriber *subscriber, struct list *list)
+static void subscriber_unassign_channels(struct redis_subscriber *subscriber, struct list *list)
 {
     while (!list_empty(list)) {
         struct redis_channel *channel = first_channel(list);
@@ -47,18 +48,18 @@ static void unassign_channels(struct redis_subscriber *subscriber, struct list *
     }
 }
 
-static void on_batch_answered(void *arg, const struct resp_value *reply)
+static void on_subscriber_batch_answered(void *arg, const struct resp_value *reply)
 {
     struct redis_subscriber *subscriber = arg;
     subscriber->in_flight = false;
     if (reply && reply->type == RESP_ERROR)
         subscriber->owner->on_refused(subscriber, reply);
-    unassign_channels(subscriber, &subscriber->asked);
+    subscriber_unassign_channels(subscriber, &subscriber->asked);
     if (!list_empty(&subscriber->wanted) || subscriber->leaving.len > 0)
-        send_batch_soon(subscriber);
+        subscriber_send_soon(subscriber);
 }
 
-static void send_subscriber_batch(struct redis_subscriber *subscriber)
+static void subscriber_send_batch(struct redis_subscriber *subscriber)
 {
     struct buffer *out = &subscriber->scratch;
     if (subscriber->in_flight || redis_connection_problem(subscriber->connection) != REDIS_FINE)
@@ -72,7 +73,7 @@ static void send_subscriber_batch(struct redis_subscriber *subscriber)
             struct redis_channel *channel = first_channel(&subscriber->wanted);
             /* one command per channel: on a cluster they are in different slots */
             resp_write_command(out, (const struct slice[]){name, channel_name(channel)}, 2);
-            set_channel_state(subscriber, channel, REDIS_CHANNEL_ASKED);
+            subscriber_set_channel_state(subscriber, channel, REDIS_CHANNEL_ASKED);
         }
     }
     buffer_clear(&subscriber->leaving);
@@ -80,23 +81,22 @@ static void send_subscriber_batch(struct redis_subscriber *subscriber)
         return;
     subscriber->in_flight =
         !out->failed && redis_connection_send_fenced(subscriber->connection, buffer_slice(out),
-                                                     on_batch_answered, subscriber);
+                                                     on_subscriber_batch_answered, subscriber);
     if (subscriber->in_flight)
         return;
-    unassign_channels(
-        subscriber,
-        &subscriber->asked); /* out of memory: the owner assigns all of them again later */
-    unassign_channels(subscriber, &subscriber->wanted);
+    /* out of memory: the owner assigns all of them again later */
+    subscriber_unassign_channels(subscriber, &subscriber->asked);
+    subscriber_unassign_channels(subscriber, &subscriber->wanted);
 }
 
-static void on_batch_timer(struct wheel_timer *timer)
+static void on_subscriber_batch_timer(struct wheel_timer *timer)
 {
-    send_subscriber_batch(CONTAINER_OF(timer, struct redis_subscriber, timer));
+    subscriber_send_batch(CONTAINER_OF(timer, struct redis_subscriber, timer));
 }
 
 /* ---- pushes of the server ---- */
 
-/* A push without effect belongs to a channel that has left meanwhile. */
+/* A push for a channel that was removed meanwhile has no effect. */
 static void on_subscriber_push(struct redis_connection *connection, void *arg,
                                const struct resp_value *push)
 {
@@ -116,7 +116,7 @@ static void on_subscriber_push(struct redis_connection *connection, void *arg,
     if (slice_is(kind, "subscribe") || slice_is(kind, "ssubscribe")) {
         if (channel->state != REDIS_CHANNEL_ASKED)
             return;
-        set_channel_state(subscriber, channel, REDIS_CHANNEL_LIVE);
+        subscriber_set_channel_state(subscriber, channel, REDIS_CHANNEL_LIVE);
         subscriber->owner->on_live(subscriber, name);
     } else if (slice_is(kind, "unsubscribe") || slice_is(kind, "sunsubscribe")) {
         if (channel->state == REDIS_CHANNEL_WANTED)
@@ -131,12 +131,13 @@ static void on_subscriber_problem_changed(struct redis_connection *connection, v
 {
     struct redis_subscriber *subscriber = arg;
     if (redis_connection_problem(connection) == REDIS_FINE) {
-        send_batch_soon(subscriber);
+        subscriber_send_soon(subscriber);
         return;
     }
-    buffer_clear(&subscriber->leaving); /* the server has forgotten them with the connection */
-    unassign_channels(subscriber, &subscriber->asked);
-    unassign_channels(subscriber, &subscriber->live);
+    buffer_clear(
+        &subscriber->leaving); /* the server dropped the subscriptions with the connection */
+    subscriber_unassign_channels(subscriber, &subscriber->asked);
+    subscriber_unassign_channels(subscriber, &subscriber->live);
 }
 
 static const struct redis_connection_owner SUBSCRIBER_CONNECTION_OWNER = {
@@ -149,8 +150,8 @@ void redis_subscriber_add(struct redis_subscriber *subscriber, struct redis_chan
     channel->subscriber = subscriber;
     channel->state = REDIS_CHANNEL_WANTED;
     subscriber->channel_count++;
-    set_channel_state(subscriber, channel, REDIS_CHANNEL_WANTED);
-    send_batch_soon(subscriber);
+    subscriber_set_channel_state(subscriber, channel, REDIS_CHANNEL_WANTED);
+    subscriber_send_soon(subscriber);
 }
 
 void redis_subscriber_remove(struct redis_subscriber *subscriber, struct redis_channel *channel,
@@ -162,14 +163,13 @@ void redis_subscriber_remove(struct redis_subscriber *subscriber, struct redis_c
         size_t before = subscriber->leaving.len;
         resp_write_command(&subscriber->leaving,
                            (const struct slice[]){name, channel_name(channel)}, 2);
-        if (subscriber->leaving
-                .failed) { /* the server goes on sending, and its messages are ignored */
+        if (subscriber->leaving.failed) { /* the server goes on sending; its messages are ignored */
             subscriber->leaving.failed = false;
             subscriber->leaving.len = before;
         }
-        send_batch_soon(subscriber);
+        subscriber_send_soon(subscriber);
     }
-    set_channel_state(subscriber, channel, REDIS_CHANNEL_WANTED);
+    subscriber_set_channel_state(subscriber, channel, REDIS_CHANNEL_WANTED);
     list_remove(&channel->place);
     channel->subscriber = NULL;
     subscriber->channel_count--;
@@ -187,7 +187,7 @@ struct redis_subscriber *redis_subscriber_make(struct redis_connection_context *
                                             .arg = arg,
                                             .sharded = sharded,
                                             .leaving = BUFFER_BOUNDED(LEAVING_BYTES_MAX),
-                                            .timer = {.fire = on_batch_timer},
+                                            .timer = {.fire = on_subscriber_batch_timer},
                                             .loop = context->loop};
     list_init(&subscriber->place);
     list_init(&subscriber->wanted);

@@ -2,9 +2,9 @@
  * A subscriber is pub/sub's connection to one server, with the channels that belong there (redis_pubsub.h).
  *
  * It sends fenced batches, one at a time, of subscriptions or of unsubscriptions: when the fence is
- * answered, every channel of the batch was confirmed by a push, or was refused. It forgets a channel before
+ * answered, every channel of the batch was confirmed by a push, or was refused. It removes a channel before
  * it sends the unsubscription, and subscribes to it again only after that was answered. So when a push
- * unsubscribes a channel that is live or asked for, nobody requested it: the server gave its slot away.
+ * unsubscribes a channel that is live or asked for, the server gave its slot away.
  */
 #ifndef ROLLCALL_REDIS_REDIS_SUBSCRIBER_H
 #define ROLLCALL_REDIS_REDIS_SUBSCRIBER_H
@@ -21,8 +21,7 @@ enum redis_channel_state { REDIS_CHANNEL_WANTED, REDIS_CHANNEL_ASKED, REDIS_CHAN
 
 struct redis_channel {
     struct table_node node;
-    struct list
-        place; /* in a list of its subscriber, or in the owner's list of unassigned channels */
+    struct list place; /* in a list of its subscriber, or the owner's list of unassigned channels */
     struct redis_subscriber *subscriber; /* NULL: unassigned */
     enum redis_channel_state state;
     size_t len;
@@ -72,7 +71,7 @@ void redis_subscriber_free(struct redis_subscriber **subscriber);
 /* Takes the channel and subscribes to it. */
 void redis_subscriber_add(struct redis_subscriber *subscriber, struct redis_channel *channel);
 
-/* Gives the channel up; `unsubscribe` tells the server. */
+/* Removes the channel; with `unsubscribe` also on the server. */
 void redis_subscriber_remove(struct redis_subscriber *subscriber, struct redis_channel *channel,
                              bool unsubscribe);
 

@@ -2,17 +2,11 @@
 
 #include <stdio.h>
 
-static void write_step(struct redis_handshake *handshake, enum redis_step step, struct buffer *out,
-                       const struct slice *arguments, size_t count)
+static void handshake_write_step(struct redis_handshake *handshake, enum redis_step step,
+                                 struct buffer *out, const struct slice *arguments, size_t count)
 {
     resp_write_command(out, arguments, count);
     handshake->steps[handshake->step_count++] = step;
-}
-
-static void clear_steps(struct redis_handshake *handshake)
-{
-    handshake->step = 0;
-    handshake->step_count = 0;
 }
 
 void redis_handshake_begin(struct redis_handshake *handshake, const struct redis_identity *identity,
@@ -30,41 +24,41 @@ void redis_handshake_begin(struct redis_handshake *handshake, const struct redis
         args[count++] = SLICE("SETNAME");
         args[count++] = slice_of(identity->name);
     }
-    write_step(handshake, REDIS_STEP_HELLO, out, args, count);
+    handshake_write_step(handshake, REDIS_STEP_HELLO, out, args, count);
 }
 
-static void write_select_and_ping(struct redis_handshake *handshake, struct buffer *out)
+static void handshake_write_select_and_ping(struct redis_handshake *handshake, struct buffer *out)
 {
     char number[12];
     if (handshake->identity->database > 0) {
         snprintf(number, sizeof(number), "%u", handshake->identity->database);
-        write_step(handshake, REDIS_STEP_SELECT, out,
-                   (const struct slice[]){SLICE("SELECT"), slice_of(number)}, 2);
+        handshake_write_step(handshake, REDIS_STEP_SELECT, out,
+                             (const struct slice[]){SLICE("SELECT"), slice_of(number)}, 2);
     }
-    write_step(handshake, REDIS_STEP_PING, out, (const struct slice[]){SLICE("PING")}, 1);
+    handshake_write_step(handshake, REDIS_STEP_PING, out, (const struct slice[]){SLICE("PING")}, 1);
 }
 
-static void write_version_2_steps(struct redis_handshake *handshake, struct buffer *out)
+static void handshake_write_version_2(struct redis_handshake *handshake, struct buffer *out)
 {
     const struct redis_identity *identity = handshake->identity;
     const struct slice login[] = {SLICE("AUTH"), slice_of(identity->user),
                                   slice_of(identity->password)};
     const struct slice password[] = {SLICE("AUTH"), slice_of(identity->password)};
     handshake->version_2 = true;
-    clear_steps(handshake);
+    handshake->step = handshake->step_count = 0;
     if (identity->password[0] && identity->user[0])
-        write_step(handshake, REDIS_STEP_AUTH, out, login, 3);
+        handshake_write_step(handshake, REDIS_STEP_AUTH, out, login, 3);
     else if (identity->password[0])
-        write_step(handshake, REDIS_STEP_AUTH, out, password, 2);
+        handshake_write_step(handshake, REDIS_STEP_AUTH, out, password, 2);
     if (identity->name[0])
-        write_step(
+        handshake_write_step(
             handshake, REDIS_STEP_NAME, out,
             (const struct slice[]){SLICE("CLIENT"), SLICE("SETNAME"), slice_of(identity->name)}, 3);
-    write_select_and_ping(handshake, out);
+    handshake_write_select_and_ping(handshake, out);
 }
 
 /* The value of a field in the reply to HELLO; SLICE_NONE when it is missing. */
-static struct slice find_hello_field(const struct resp_value *hello, const char *name)
+static struct slice handshake_hello_field(const struct resp_value *hello, const char *name)
 {
     for (size_t i = 0; hello->type == RESP_ARRAY && i + 1 < hello->count; i += 2)
         if (slice_is(hello->items[i].text, name))
@@ -73,15 +67,15 @@ static struct slice find_hello_field(const struct resp_value *hello, const char 
 }
 
 /* Why the server cannot be used as the only one; REDIS_FINE when it can. */
-static enum redis_problem check_single_server(const struct resp_value *hello)
+static enum redis_problem handshake_check_single_server(const struct resp_value *hello)
 {
-    struct slice role = find_hello_field(hello, "role");
-    if (slice_is(find_hello_field(hello, "mode"), "cluster"))
+    struct slice role = handshake_hello_field(hello, "role");
+    if (slice_is(handshake_hello_field(hello, "mode"), "cluster"))
         return REDIS_CLUSTER_ON;
     return role.data && !slice_is(role, "master") ? REDIS_READ_ONLY : REDIS_FINE;
 }
 
-static enum redis_handshake_result fail_handshake(const struct resp_value *reply,
+static enum redis_handshake_result handshake_fail(const struct resp_value *reply,
                                                   enum redis_step step, enum redis_problem *problem)
 {
     *problem = redis_problem_of(reply);
@@ -99,24 +93,24 @@ enum redis_handshake_result redis_handshake_answer(struct redis_handshake *hands
 {
     enum redis_step step = handshake->steps[handshake->step++];
     bool failed = reply->type == RESP_ERROR;
-    bool knows_hello = !resp_is_error(reply, "NOPROTO") &&
-                       !slice_starts_with(reply->text, SLICE("ERR unknown command"));
-    if (step == REDIS_STEP_HELLO && failed && !knows_hello) {
-        write_version_2_steps(handshake, out);
+    bool has_hello = !resp_is_error(reply, "NOPROTO") &&
+                     !slice_starts_with(reply->text, SLICE("ERR unknown command"));
+    if (step == REDIS_STEP_HELLO && failed && !has_hello) {
+        handshake_write_version_2(handshake, out);
         return REDIS_HANDSHAKE_RUNNING;
     }
     if (failed && step != REDIS_STEP_NAME) /* some services refuse SETNAME */
-        return fail_handshake(reply, step, problem);
+        return handshake_fail(reply, step, problem);
     if (step == REDIS_STEP_PING && !slice_is(reply->text, "PONG")) {
         *problem = REDIS_NOT_UNDERSTOOD;
         return REDIS_HANDSHAKE_FAILED;
     }
     if (step == REDIS_STEP_HELLO) {
-        *problem = handshake->identity->alone ? check_single_server(reply) : REDIS_FINE;
+        *problem = handshake->identity->alone ? handshake_check_single_server(reply) : REDIS_FINE;
         if (*problem != REDIS_FINE)
             return REDIS_HANDSHAKE_FAILED;
-        clear_steps(handshake);
-        write_select_and_ping(handshake, out);
+        handshake->step = handshake->step_count = 0;
+        handshake_write_select_and_ping(handshake, out);
     }
     return handshake->step < handshake->step_count ? REDIS_HANDSHAKE_RUNNING : REDIS_HANDSHAKE_DONE;
 }

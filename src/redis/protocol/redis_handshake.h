@@ -3,11 +3,11 @@
  * is ready to serve.
  *
  *   HELLO 3 [AUTH user password] [SETNAME name]   → [SELECT database] PING
- *     when the server does not know HELLO (before Redis 6, some proxies)
+ *     when the server has no HELLO (before Redis 6, some proxies)
  *   [AUTH [user] password] [CLIENT SETNAME name] [SELECT database] PING      in version 2
  *
- * The PING detects a server that is still loading, or one that only echoes (a socket can even be connected to
- * itself, when nobody listens on a port that the system hands out).
+ * The PING detects a server that is still loading, or one that only echoes (a socket can even connect to
+ * itself, when nothing listens on a port that the system hands out).
  */
 #ifndef ROLLCALL_REDIS_PROTOCOL_REDIS_HANDSHAKE_H
 #define ROLLCALL_REDIS_PROTOCOL_REDIS_HANDSHAKE_H

@@ -1,8 +1,8 @@
 /*
- * What keeps Redis from serving, in kinds that tell an operator what to do.
+ * Why Redis does not serve, in kinds that show an operator what to do.
  *
- * A problem is either one of the connection (it broke or could not be made) or in the replies of a server
- * that is otherwise alive. Problems of the second kind come and go while the connection stays.
+ * Either the connection has a problem (it broke or could not be made), or a connected server replies with
+ * errors; such a problem comes and goes while the connection stays.
  */
 #ifndef ROLLCALL_REDIS_PROTOCOL_REDIS_PROBLEM_H
 #define ROLLCALL_REDIS_PROTOCOL_REDIS_PROBLEM_H
@@ -33,7 +33,7 @@ enum redis_problem {
     REDIS_HANDSHAKE_REFUSED,
 };
 
-/* What a reply says about the server; REDIS_FINE for anything but an error of the server itself. */
+/* The problem that an error reply reports; REDIS_FINE for all other replies. */
 enum redis_problem redis_problem_of(const struct resp_value *reply);
 
 /* Whether only a new connection can help: this one reaches the wrong server, or has no login. */

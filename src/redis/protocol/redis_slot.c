@@ -1,7 +1,9 @@
 #include "redis/protocol/redis_slot.h"
 
+#include <stdbool.h>
+
 /* CRC16-CCITT (XMODEM): polynomial 0x1021, four bits at a time. */
-static uint16_t crc16(struct slice bytes)
+static uint16_t slot_crc16(struct slice bytes)
 {
     static const uint16_t nibbles[16] = {0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5,
                                          0x60c6, 0x70e7, 0x8108, 0x9129, 0xa14a, 0xb16b,
@@ -15,18 +17,11 @@ static uint16_t crc16(struct slice bytes)
     return crc;
 }
 
-/* The text between the first '{' and the next '}', or the whole key when that is empty. */
-static struct slice find_hash_tag(struct slice key)
+uint16_t redis_slot(struct slice key)
 {
     struct slice before;
     struct slice tag;
-    struct slice inside = slice_split(key, '{', &before);
-    if (inside.data && slice_split(inside, '}', &tag).data && tag.len > 0)
-        return tag;
-    return key;
-}
-
-uint16_t redis_slot(struct slice key)
-{
-    return crc16(find_hash_tag(key)) % REDIS_SLOTS;
+    struct slice rest = slice_split(key, '{', &before);
+    bool tagged = rest.data && slice_split(rest, '}', &tag).data && tag.len > 0;
+    return slot_crc16(tagged ? tag : key) % REDIS_SLOTS;
 }

@@ -2,7 +2,7 @@
 
 enum { RANGE_ITEMS_MIN = 3, NODE_ITEMS_MIN = 2 };
 
-static bool set_reported_endpoint(struct redis_endpoint *endpoint, struct slice host, int64_t port,
+static bool topology_set_endpoint(struct redis_endpoint *endpoint, struct slice host, int64_t port,
                                   const char *asked_host)
 {
     if (port < 1 || port > UINT16_MAX)
@@ -12,7 +12,7 @@ static bool set_reported_endpoint(struct redis_endpoint *endpoint, struct slice 
     return redis_endpoint_set(endpoint, host, (uint16_t)port);
 }
 
-static bool read_topology_node(const struct resp_value *node, const char *asked_host,
+static bool topology_read_node(const struct resp_value *node, const char *asked_host,
                                struct redis_endpoint *out)
 {
     if (node->type != RESP_ARRAY || node->count < NODE_ITEMS_MIN)
@@ -20,12 +20,12 @@ static bool read_topology_node(const struct resp_value *node, const char *asked_
     const struct resp_value *host = &node->items[0];
     if ((host->type != RESP_TEXT && host->type != RESP_NULL) || node->items[1].type != RESP_INTEGER)
         return false;
-    return set_reported_endpoint(out, host->text, node->items[1].integer, asked_host);
+    return topology_set_endpoint(out, host->text, node->items[1].integer, asked_host);
 }
 
 /* Returns the endpoint's index in the list, adding it when it is new; `max` when the list is full. */
-static size_t find_or_add_endpoint(struct redis_endpoint *list, size_t *count, size_t max,
-                                   const struct redis_endpoint *endpoint)
+static size_t topology_add_endpoint(struct redis_endpoint *list, size_t *count, size_t max,
+                                    const struct redis_endpoint *endpoint)
 {
     for (size_t i = 0; i < *count; i++)
         if (redis_endpoint_equal(&list[i], endpoint))
@@ -36,8 +36,8 @@ static size_t find_or_add_endpoint(struct redis_endpoint *list, size_t *count, s
     return (*count)++;
 }
 
-static bool read_slot_range(struct redis_topology *out, const struct resp_value *range,
-                            const char *asked_host)
+static bool topology_read_range(struct redis_topology *out, const struct resp_value *range,
+                                const char *asked_host)
 {
     struct redis_endpoint endpoint;
     if (range->type != RESP_ARRAY || range->count < RANGE_ITEMS_MIN ||
@@ -46,17 +46,17 @@ static bool read_slot_range(struct redis_topology *out, const struct resp_value 
     int64_t first = range->items[0].integer;
     int64_t last = range->items[1].integer;
     if (first < 0 || last < first || last >= REDIS_SLOTS ||
-        !read_topology_node(&range->items[2], asked_host, &endpoint))
+        !topology_read_node(&range->items[2], asked_host, &endpoint))
         return false;
     size_t master =
-        find_or_add_endpoint(out->masters, &out->master_count, REDIS_NODES_MAX, &endpoint);
+        topology_add_endpoint(out->masters, &out->master_count, REDIS_NODES_MAX, &endpoint);
     if (master == REDIS_NODES_MAX)
         return false;
     for (int64_t slot = first; slot <= last; slot++)
         out->owner[slot] = (uint16_t)master;
     for (size_t i = RANGE_ITEMS_MIN; i < range->count; i++)
-        if (read_topology_node(&range->items[i], asked_host, &endpoint))
-            find_or_add_endpoint(out->replicas, &out->replica_count, REDIS_NODES_MAX, &endpoint);
+        if (topology_read_node(&range->items[i], asked_host, &endpoint))
+            topology_add_endpoint(out->replicas, &out->replica_count, REDIS_NODES_MAX, &endpoint);
     return true;
 }
 
@@ -70,7 +70,7 @@ bool redis_topology_read(struct redis_topology *out, const struct resp_value *re
     for (size_t slot = 0; slot < REDIS_SLOTS; slot++)
         out->owner[slot] = REDIS_NO_OWNER;
     for (size_t i = 0; i < reply->count; i++)
-        if (!read_slot_range(out, &reply->items[i], asked_host))
+        if (!topology_read_range(out, &reply->items[i], asked_host))
             return false;
     return true;
 }
@@ -89,5 +89,5 @@ bool redis_topology_redirect(struct slice error, const char *asked_host, uint16_
     struct slice host = {place.data, (size_t)(colon - place.data)};
     *slot = (uint16_t)number;
     return resp_parse_integer(slice_after(place, host.len + 1), &port) &&
-           set_reported_endpoint(endpoint, host, port, asked_host);
+           topology_set_endpoint(endpoint, host, port, asked_host);
 }

@@ -2,8 +2,7 @@
  * Which server of a cluster serves which slot, as one of its servers reports it (CLUSTER SLOTS), and where an
  * error redirects us (MOVED, ASK). No I/O.
  *
- * A server that does not know its own name reports an empty one: it then has the host of the server that we
- * asked.
+ * A server without a configured name reports an empty one; its host is then the one that was asked.
  */
 #ifndef ROLLCALL_REDIS_PROTOCOL_REDIS_TOPOLOGY_H
 #define ROLLCALL_REDIS_PROTOCOL_REDIS_TOPOLOGY_H
@@ -25,7 +24,7 @@ struct redis_topology {
     uint16_t owner[REDIS_SLOTS]; /* a master's index, or REDIS_NO_OWNER */
 };
 
-/* Returns false when the reply is no such table, or has more than REDIS_NODES_MAX masters. Leaves out
+/* Returns false when the reply is not a slot table, or has more than REDIS_NODES_MAX masters. Leaves out
  * replicas beyond that number. */
 bool redis_topology_read(struct redis_topology *out, const struct resp_value *reply,
                          const char *asked_host);

@@ -8,7 +8,7 @@ static bool refuse_url(char *error, const char *why)
     return false;
 }
 
-static bool take_scheme(struct slice *text, struct redis_url *out)
+static bool url_take_scheme(struct slice *text, struct redis_url *out)
 {
     static const struct {
         struct slice scheme;
@@ -29,7 +29,7 @@ static bool take_scheme(struct slice *text, struct redis_url *out)
     return false;
 }
 
-static int parse_hex_digit(char c)
+static int url_parse_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -39,14 +39,14 @@ static int parse_hex_digit(char c)
 }
 
 /* Decodes into a terminated string; refuses a zero byte. */
-static bool decode_percent(struct slice text, char out[REDIS_LOGIN_MAX + 1])
+static bool url_decode_percent(struct slice text, char out[REDIS_LOGIN_MAX + 1])
 {
     size_t len = 0;
     for (size_t i = 0; i < text.len; i++) {
         int byte = (uint8_t)text.data[i];
         if (byte == '%') {
-            int high = i + 2 < text.len ? parse_hex_digit(text.data[i + 1]) : -1;
-            int low = i + 2 < text.len ? parse_hex_digit(text.data[i + 2]) : -1;
+            int high = i + 2 < text.len ? url_parse_hex_digit(text.data[i + 1]) : -1;
+            int low = i + 2 < text.len ? url_parse_hex_digit(text.data[i + 2]) : -1;
             if (high < 0 || low < 0)
                 return false;
             byte = high << 4 | low;
@@ -61,7 +61,7 @@ static bool decode_percent(struct slice text, char out[REDIS_LOGIN_MAX + 1])
 }
 
 /* The login ends at the last '@', because a password that is not encoded may contain others. */
-static bool take_login(struct slice *text, struct redis_url *out)
+static bool url_take_login(struct slice *text, struct redis_url *out)
 {
     const char *at = text->data ? memrchr(text->data, '@', text->len) : NULL;
     if (!at)
@@ -70,11 +70,11 @@ static bool take_login(struct slice *text, struct redis_url *out)
     struct slice user;
     struct slice password = slice_split(login, ':', &user);
     *text = slice_after(*text, login.len + 1);
-    return password.data && decode_percent(user, out->user) &&
-           decode_percent(password, out->password);
+    return password.data && url_decode_percent(user, out->user) &&
+           url_decode_percent(password, out->password);
 }
 
-static bool take_database(struct slice *text, struct redis_url *out)
+static bool url_take_database(struct slice *text, struct redis_url *out)
 {
     struct slice hosts;
     struct slice digits = slice_split(*text, '/', &hosts);
@@ -89,7 +89,7 @@ static bool take_database(struct slice *text, struct redis_url *out)
     return !out->cluster || out->database == 0;
 }
 
-static bool take_seeds(struct slice text, struct redis_url *out)
+static bool url_take_seeds(struct slice text, struct redis_url *out)
 {
     while (text.data) {
         struct slice item;
@@ -106,17 +106,17 @@ static bool take_seeds(struct slice text, struct redis_url *out)
 bool redis_url_parse(struct slice text, struct redis_url *out, char error[REDIS_URL_ERROR_MAX])
 {
     *out = (struct redis_url){0};
-    if (!take_scheme(&text, out))
+    if (!url_take_scheme(&text, out))
         return refuse_url(error,
                           "expected redis://, rediss://, redis-cluster:// or rediss-cluster://");
-    if (!take_login(&text, out))
+    if (!url_take_login(&text, out))
         return refuse_url(error,
                           "expected USER:PASSWORD or :PASSWORD before the @, percent-encoded, "
                           "each of at most 255 bytes");
-    if (!take_database(&text, out))
+    if (!url_take_database(&text, out))
         return refuse_url(error, out->cluster ? "a cluster has only database 0"
                                               : "expected a database number after the /");
-    if (!take_seeds(text, out))
+    if (!url_take_seeds(text, out))
         return refuse_url(error, out->cluster ? "expected HOST:PORT, or several separated by commas"
                                               : "expected one HOST:PORT");
     return true;

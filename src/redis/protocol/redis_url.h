@@ -4,7 +4,7 @@
  *     redis://[[USER]:PASSWORD@]HOST:PORT[/DATABASE]
  *     redis-cluster://[[USER]:PASSWORD@]HOST:PORT[,HOST:PORT]…
  *
- * with `rediss` for `redis` in either to use TLS. The hosts of a cluster are its seeds: servers that know the
+ * with `rediss` for `redis` in either to use TLS. The hosts of a cluster are its seeds: servers that list the
  * others. User and password may be percent-encoded. The result holds copies and a secret: never log it, and
  * wipe it when done.
  */

@@ -11,7 +11,7 @@
 enum { VALUES_FIRST = 64, INTEGER_DIGITS_MAX = 19 };
 
 /* Finds the line that begins at `at`, without its CRLF. */
-static enum resp_result find_resp_line(struct slice input, size_t at, struct slice *line)
+static enum resp_result resp_find_line(struct slice input, size_t at, struct slice *line)
 {
     struct slice rest = slice_first(slice_after(input, at), RESP_LINE_BYTES_MAX);
     const char *end = rest.len ? memchr(rest.data, '\r', rest.len) : NULL;
@@ -42,7 +42,7 @@ bool resp_parse_integer(struct slice text, int64_t *out)
 }
 
 /* Makes space for `count` more consecutive values. */
-static bool reserve_values(struct resp_parser *parser, size_t count)
+static bool resp_reserve_values(struct resp_parser *parser, size_t count)
 {
     if (count > RESP_VALUES_MAX - parser->used)
         return false;
@@ -60,14 +60,16 @@ static bool reserve_values(struct resp_parser *parser, size_t count)
     return true;
 }
 
-static struct resp_value *next_value(struct resp_parser *parser)
+static struct resp_value *resp_next_value(struct resp_parser *parser)
 {
     return &parser->values[parser->depth ? parser->levels[parser->depth - 1].next : 0];
 }
 
-/* A whole value was read, up to `at`: closes the arrays that it completes. */
-static enum resp_result finish_value(struct resp_parser *parser, size_t at)
+/* Stores a whole value, which ends at `at`, and closes the arrays that it completes. */
+static enum resp_result resp_put_value(struct resp_parser *parser, size_t at,
+                                       struct resp_value value)
 {
+    *resp_next_value(parser) = value;
     parser->at = at;
     while (parser->depth > 0) {
         struct resp_level *level = &parser->levels[parser->depth - 1];
@@ -79,23 +81,17 @@ static enum resp_result finish_value(struct resp_parser *parser, size_t at)
     return RESP_COMPLETE;
 }
 
-static enum resp_result put_value(struct resp_parser *parser, size_t at, struct resp_value value)
+static enum resp_result resp_put_text(struct resp_parser *parser, size_t start, size_t len,
+                                      size_t at, enum resp_type type)
 {
-    *next_value(parser) = value;
-    return finish_value(parser, at);
-}
-
-static enum resp_result put_text(struct resp_parser *parser, size_t start, size_t len, size_t at,
-                                 enum resp_type type)
-{
-    return put_value(
+    return resp_put_value(
         parser, at,
         (struct resp_value){.type = type, .integer = (int64_t)start, .text = {.len = len}});
 }
 
 /* Reads `len` bytes and CRLF. */
-static enum resp_result read_bulk(struct resp_parser *parser, struct slice input, size_t start,
-                                  int64_t len, enum resp_type type)
+static enum resp_result resp_read_bulk(struct resp_parser *parser, struct slice input, size_t start,
+                                       int64_t len, enum resp_type type)
 {
     if (len < 0 || len > RESP_TEXT_BYTES_MAX)
         return RESP_INVALID;
@@ -104,55 +100,55 @@ static enum resp_result read_bulk(struct resp_parser *parser, struct slice input
         return RESP_INCOMPLETE;
     if (input.data[end] != '\r' || input.data[end + 1] != '\n')
         return RESP_INVALID;
-    return put_text(parser, start, (size_t)len, end + 2, type);
+    return resp_put_text(parser, start, (size_t)len, end + 2, type);
 }
 
-static enum resp_result open_array(struct resp_parser *parser, size_t at, int64_t count,
-                                   enum resp_type type)
+static enum resp_result resp_open_array(struct resp_parser *parser, size_t at, int64_t count,
+                                        enum resp_type type)
 {
     size_t first = parser->used;
     if (count < 0 || parser->depth == RESP_DEPTH_MAX || (type == RESP_PUSH && parser->depth > 0))
         return RESP_INVALID;
-    if (!reserve_values(parser, (size_t)count))
+    if (!resp_reserve_values(parser, (size_t)count))
         return RESP_INVALID;
     struct resp_value value = {.type = type, .integer = (int64_t)first, .count = (size_t)count};
     if (count == 0)
-        return put_value(parser, at, value);
-    *next_value(parser) = value;
+        return resp_put_value(parser, at, value);
+    *resp_next_value(parser) = value;
     parser->levels[parser->depth++] = (struct resp_level){first, (size_t)count};
     parser->at = at;
     return RESP_INCOMPLETE;
 }
 
 /* Reads a value whose line, which ends at `at`, gives a length or a count. */
-static enum resp_result read_sized(struct resp_parser *parser, struct slice input,
-                                   struct slice line, size_t at)
+static enum resp_result resp_read_sized(struct resp_parser *parser, struct slice input,
+                                        struct slice line, size_t at)
 {
     int64_t size;
     if (!resp_parse_integer(slice_after(line, 1), &size) || size > RESP_TEXT_BYTES_MAX)
         return RESP_INVALID;
     if (size == -1 && (line.data[0] == '$' || line.data[0] == '*'))
-        return put_value(parser, at, (struct resp_value){.type = RESP_NULL});
+        return resp_put_value(parser, at, (struct resp_value){.type = RESP_NULL});
     switch (line.data[0]) {
     case '$':
     case '=':
-        return read_bulk(parser, input, at, size, RESP_TEXT);
+        return resp_read_bulk(parser, input, at, size, RESP_TEXT);
     case '!':
-        return read_bulk(parser, input, at, size, RESP_ERROR);
+        return resp_read_bulk(parser, input, at, size, RESP_ERROR);
     case '%':
-        return open_array(parser, at, size * 2, RESP_ARRAY);
+        return resp_open_array(parser, at, size * 2, RESP_ARRAY);
     case '>':
-        return open_array(parser, at, size, RESP_PUSH);
+        return resp_open_array(parser, at, size, RESP_PUSH);
     default:
-        return open_array(parser, at, size, RESP_ARRAY);
+        return resp_open_array(parser, at, size, RESP_ARRAY);
     }
 }
 
 /* Reads one value, or the head of an array. INCOMPLETE with an advanced `at`: call again. */
-static enum resp_result read_resp_value(struct resp_parser *parser, struct slice input)
+static enum resp_result resp_read_value(struct resp_parser *parser, struct slice input)
 {
     struct slice line;
-    enum resp_result found = find_resp_line(input, parser->at, &line);
+    enum resp_result found = resp_find_line(input, parser->at, &line);
     if (found != RESP_COMPLETE)
         return found;
     size_t text = parser->at + 1;
@@ -163,17 +159,18 @@ static enum resp_result read_resp_value(struct resp_parser *parser, struct slice
     case '+':
     case ',':
     case '(':
-        return put_text(parser, text, line.len - 1, at, RESP_TEXT);
+        return resp_put_text(parser, text, line.len - 1, at, RESP_TEXT);
     case '-':
-        return put_text(parser, text, line.len - 1, at, RESP_ERROR);
+        return resp_put_text(parser, text, line.len - 1, at, RESP_ERROR);
     case '_':
-        return line.len == 1 ? put_value(parser, at, (struct resp_value){.type = RESP_NULL})
+        return line.len == 1 ? resp_put_value(parser, at, (struct resp_value){.type = RESP_NULL})
                              : RESP_INVALID;
     case '#':
         value.integer = slice_is(rest, "t");
-        return value.integer || slice_is(rest, "f") ? put_value(parser, at, value) : RESP_INVALID;
+        return value.integer || slice_is(rest, "f") ? resp_put_value(parser, at, value)
+                                                    : RESP_INVALID;
     case ':':
-        return resp_parse_integer(rest, &value.integer) ? put_value(parser, at, value)
+        return resp_parse_integer(rest, &value.integer) ? resp_put_value(parser, at, value)
                                                         : RESP_INVALID;
     case '$':
     case '=':
@@ -182,7 +179,7 @@ static enum resp_result read_resp_value(struct resp_parser *parser, struct slice
     case '~':
     case '%':
     case '>':
-        return read_sized(parser, input, line, at);
+        return resp_read_sized(parser, input, line, at);
     default:
         return RESP_INVALID;
     }
@@ -193,17 +190,17 @@ enum resp_result resp_parse(struct resp_parser *parser, struct slice input,
 {
     enum resp_result result;
     size_t before;
-    if (parser->at == 0 &&
-        parser->depth == 0) { /* a new reply: the last one is not used any more */
+    bool is_new_reply = parser->at == 0 && parser->depth == 0;
+    if (is_new_reply) {
         if (parser->cap > RESP_VALUES_KEPT)
             resp_parser_free(parser);
         resp_parser_restart(parser);
-        if (!reserve_values(parser, 1))
+        if (!resp_reserve_values(parser, 1))
             return RESP_INVALID;
     }
     do {
         before = parser->at;
-        result = read_resp_value(parser, input);
+        result = resp_read_value(parser, input);
     } while (result == RESP_INCOMPLETE && parser->at > before);
     if (result != RESP_COMPLETE)
         return result;
