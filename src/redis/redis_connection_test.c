@@ -1,9 +1,9 @@
-/* A link against real servers: that answers come once and in order, and what happens when they do not. */
+/* A connection to real servers: each command is answered once and in order, also when the server fails. */
 #include "redis/redis_connection.h"
 
 #include "redis/redis_pending.h"
 #include "redis/redis_socket.h"
-#include "support/link_stage.h"
+#include "support/redis_connection_fixture.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,39 +20,39 @@
 
 static void commands_wait_for_the_first_connection(void **state)
 {
-    struct link_stage *stage = *state;
-    link_stage_open(stage, REDIS_DEFAULTS);
-    assert_int_equal(redis_connection_problem(stage->link), REDIS_NOT_TRIED);
+    struct redis_connection_fixture *fixture = *state;
+    redis_connection_fixture_open(fixture, REDIS_DEFAULTS);
+    assert_int_equal(redis_connection_problem(fixture->connection), REDIS_NOT_TRIED);
     for (int i = 0; i < 10; i++)
-        assert_true(link_stage_echo(stage));
-    assert_int_equal(stage->answered, 0);
-    link_stage_await_answers(stage);
-    assert_int_equal(stage->without_reply + stage->in_disorder + stage->errors, 0);
-    assert_int_equal(redis_connection_problem(stage->link), REDIS_FINE);
-    assert_string_equal(link_stage_ask(stage, "CLIENT GETNAME"), "rollcall");
+        assert_true(redis_connection_fixture_echo(fixture));
+    assert_int_equal(fixture->answered, 0);
+    redis_connection_fixture_await_answers(fixture);
+    assert_int_equal(fixture->without_reply + fixture->in_disorder + fixture->errors, 0);
+    assert_int_equal(redis_connection_problem(fixture->connection), REDIS_FINE);
+    assert_string_equal(redis_connection_fixture_run(fixture, "CLIENT GETNAME"), "rollcall");
 }
 
-static void a_hundred_thousand_answers_come_in_order(void **state)
+static void hundred_thousand_replies_are_in_order(void **state)
 {
     enum { COMMANDS = 100000 };
-    struct link_stage *stage = *state;
-    link_stage_open(stage, REDIS_DEFAULTS);
-    link_stage_await_problem(stage, REDIS_FINE, LINK_STAGE_SOON_MS);
+    struct redis_connection_fixture *fixture = *state;
+    redis_connection_fixture_open(fixture, REDIS_DEFAULTS);
+    redis_connection_fixture_await_problem(fixture, REDIS_FINE, REDIS_CONNECTION_FIXTURE_SOON_MS);
     int64_t start_us = clock_microseconds();
-    for (unsigned refused = 0; stage->answered < COMMANDS;) {
-        while (stage->asked < COMMANDS && link_stage_echo(stage))
+    for (unsigned refused = 0; fixture->answered < COMMANDS;) {
+        while (fixture->sent < COMMANDS && redis_connection_fixture_echo(fixture))
             ;
-        if (stage->asked < COMMANDS && refused++ == 0)
-            assert_int_equal(redis_connection_pending(stage->link), REDIS_PENDING_MAX);
-        loop_turn(&stage->worker.loop, 1000);
+        if (fixture->sent < COMMANDS && refused++ == 0)
+            assert_int_equal(redis_connection_pending(fixture->connection), REDIS_PENDING_MAX);
+        loop_turn(&fixture->worker.loop, 1000);
     }
     print_message("%d commands in %lld ms\n", COMMANDS,
                   (long long)(clock_microseconds() - start_us) / 1000);
-    assert_int_equal(stage->without_reply + stage->in_disorder + stage->errors, 0);
+    assert_int_equal(fixture->without_reply + fixture->in_disorder + fixture->errors, 0);
 }
 
-/* On a free port of the loopback; nobody answers there. */
-static int listen_only(uint16_t *port)
+/* Listens on a free loopback port; nothing is accepted. */
+static int listen_on_free_port(uint16_t *port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof(address);
@@ -64,176 +64,183 @@ static int listen_only(uint16_t *port)
     return fd;
 }
 
-static bool has_caller(void *arg)
+static bool has_connection(void *arg)
 {
-    struct pollfd door = {.fd = *(int *)arg, .events = POLLIN};
-    return poll(&door, 1, 0) == 1;
+    struct pollfd listener = {.fd = *(int *)arg, .events = POLLIN};
+    return poll(&listener, 1, 0) == 1;
 }
 
-/* It is reset: the kernel brings nothing any more of what it may still have to send. */
-static void a_connection_that_is_given_up_brings_nothing_later(void **state)
+/* Otherwise the kernel could deliver unsent bytes after those of the next connection. */
+static void abandoned_connection_is_reset(void **state)
 {
-    struct link_stage *stage = *state;
+    struct redis_connection_fixture *fixture = *state;
     char bytes[4096];
     uint16_t port;
-    int door = listen_only(&port);
-    link_stage_open_at(stage, "127.0.0.1", port);
-    assert_true(worker_loop_until(&stage->worker, has_caller, &door, LINK_STAGE_SOON_MS));
-    int caller = accept4(door, NULL, NULL, SOCK_CLOEXEC);
-    close(door);
-    link_stage_await_problem(stage, REDIS_SILENT, LINK_STAGE_SOON_MS);
-    worker_loop_run(&stage->worker, 50);              /* it is closed at the end of the turn */
-    ssize_t len = read(caller, bytes, sizeof(bytes)); /* the greeting */
+    int listener = listen_on_free_port(&port);
+    redis_connection_fixture_open_at(fixture, "127.0.0.1", port);
+    assert_true(worker_loop_until(&fixture->worker, has_connection, &listener,
+                                  REDIS_CONNECTION_FIXTURE_SOON_MS));
+    int accepted = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    close(listener);
+    redis_connection_fixture_await_problem(fixture, REDIS_SILENT, REDIS_CONNECTION_FIXTURE_SOON_MS);
+    worker_loop_run(&fixture->worker, 50);              /* it is closed at the end of the turn */
+    ssize_t len = read(accepted, bytes, sizeof(bytes)); /* the handshake */
     if (len > 0)
-        len = read(caller, bytes, sizeof(bytes));
+        len = read(accepted, bytes, sizeof(bytes));
     assert_int_equal(len, -1);
     assert_int_equal(errno, ECONNRESET);
-    close(caller);
+    close(accepted);
 }
 
-static void what_cannot_be_sent_is_bounded(void **state)
+static void unsent_bytes_are_bounded(void **state)
 {
-    struct link_stage *stage = *state;
+    struct redis_connection_fixture *fixture = *state;
     char *long_text = calloc(1, 1 << 20);
-    link_stage_open(stage, REDIS_DEFAULTS);
-    link_stage_await_problem(stage, REDIS_FINE, LINK_STAGE_SOON_MS);
-    const struct slice words[] = {SLICE("ECHO"), {long_text, 1 << 20}};
-    unsigned taken = 0;
-    while (taken < 100 && link_stage_send(stage, words, 2, link_stage_take))
-        taken++;
-    assert_in_range(taken, 20, REDIS_OUT_BYTES_MAX >> 20);
-    link_stage_await_answers(stage);
-    assert_string_not_equal(stage->last, "nothing");
+    redis_connection_fixture_open(fixture, REDIS_DEFAULTS);
+    redis_connection_fixture_await_problem(fixture, REDIS_FINE, REDIS_CONNECTION_FIXTURE_SOON_MS);
+    const struct slice args[] = {SLICE("ECHO"), {long_text, 1 << 20}};
+    unsigned accepted = 0;
+    while (accepted < 100 &&
+           redis_connection_fixture_send(fixture, args, 2, on_connection_fixture_reply))
+        accepted++;
+    assert_in_range(accepted, 20, REDIS_OUT_BYTES_MAX >> 20);
+    redis_connection_fixture_await_answers(fixture);
+    assert_string_not_equal(fixture->last, "nothing");
     free(long_text);
 }
 
-static void a_hanging_server_is_noticed(void **state)
+static void hanging_server_is_detected_and_reconnected(void **state)
 {
-    struct link_stage *stage = *state;
-    link_stage_open(stage, REDIS_DEFAULTS);
-    link_stage_await_problem(stage, REDIS_FINE, LINK_STAGE_SOON_MS);
-    worker_loop_run(&stage->worker, 700);
-    redis_server_pause(&stage->server);
+    struct redis_connection_fixture *fixture = *state;
+    redis_connection_fixture_open(fixture, REDIS_DEFAULTS);
+    redis_connection_fixture_await_problem(fixture, REDIS_FINE, REDIS_CONNECTION_FIXTURE_SOON_MS);
+    worker_loop_run(&fixture->worker, 700);
+    redis_server_pause(&fixture->server);
     int64_t start_us = clock_microseconds();
-    link_stage_await_problem(stage, REDIS_SILENT, LINK_STAGE_SOON_MS);
+    redis_connection_fixture_await_problem(fixture, REDIS_SILENT, REDIS_CONNECTION_FIXTURE_SOON_MS);
     int64_t noticed_ms = (clock_microseconds() - start_us) / 1000;
     print_message("noticed after %lld ms\n", (long long)noticed_ms);
     assert_in_range(noticed_ms, 0, REDIS_PING_INTERVAL_MS + REDIS_COMMAND_LIMIT_MS + 200);
-    assert_false(link_stage_echo(stage));
-    redis_server_resume(&stage->server);
-    link_stage_await_problem(stage, REDIS_FINE, LINK_STAGE_SOON_MS);
-    assert_true(link_stage_echo(stage));
-    link_stage_await_answers(stage);
-    assert_int_equal(stage->in_disorder + stage->without_reply, 0);
+    assert_false(redis_connection_fixture_echo(fixture));
+    redis_server_resume(&fixture->server);
+    redis_connection_fixture_await_problem(fixture, REDIS_FINE, REDIS_CONNECTION_FIXTURE_SOON_MS);
+    assert_true(redis_connection_fixture_echo(fixture));
+    redis_connection_fixture_await_answers(fixture);
+    assert_int_equal(fixture->in_disorder + fixture->without_reply, 0);
 }
 
 static void commands_to_a_hanging_server_are_answered_in_time(void **state)
 {
-    struct link_stage *stage = *state;
-    link_stage_open(stage, REDIS_DEFAULTS);
-    link_stage_await_problem(stage, REDIS_FINE, LINK_STAGE_SOON_MS);
-    redis_server_pause(&stage->server);
+    struct redis_connection_fixture *fixture = *state;
+    redis_connection_fixture_open(fixture, REDIS_DEFAULTS);
+    redis_connection_fixture_await_problem(fixture, REDIS_FINE, REDIS_CONNECTION_FIXTURE_SOON_MS);
+    redis_server_pause(&fixture->server);
     for (int i = 0; i < 1000; i++)
-        assert_true(link_stage_echo(stage));
+        assert_true(redis_connection_fixture_echo(fixture));
     int64_t start_us = clock_microseconds();
-    link_stage_await_answers(stage);
+    redis_connection_fixture_await_answers(fixture);
     int64_t waited_ms = (clock_microseconds() - start_us) / 1000;
     assert_in_range(waited_ms, REDIS_COMMAND_LIMIT_MS - 100, REDIS_COMMAND_LIMIT_MS + 300);
-    assert_int_equal(stage->without_reply, 1000);
-    redis_server_resume(&stage->server);
+    assert_int_equal(fixture->without_reply, 1000);
+    redis_server_resume(&fixture->server);
 }
 
-static void a_killed_server_is_found_again(void **state)
+static void killed_server_is_reconnected_after_its_restart(void **state)
 {
-    struct link_stage *stage = *state;
-    link_stage_open(stage, REDIS_DEFAULTS);
-    link_stage_await_problem(stage, REDIS_FINE, LINK_STAGE_SOON_MS);
-    redis_server_pause(&stage->server);
+    struct redis_connection_fixture *fixture = *state;
+    redis_connection_fixture_open(fixture, REDIS_DEFAULTS);
+    redis_connection_fixture_await_problem(fixture, REDIS_FINE, REDIS_CONNECTION_FIXTURE_SOON_MS);
+    redis_server_pause(&fixture->server);
     for (int i = 0; i < 100; i++)
-        assert_true(link_stage_echo(stage));
-    loop_turn(&stage->worker.loop, 0);
-    redis_server_kill(&stage->server);
-    link_stage_await_answers(stage);
-    assert_int_equal(stage->without_reply, 100);
-    assert_int_not_equal(redis_connection_problem(stage->link), REDIS_FINE);
-    link_stage_await_problem(stage, REDIS_UNREACHABLE, LINK_STAGE_SOON_MS);
-    assert_true(stage->worker.metrics.values[METRIC_REDIS_CONNECTION_ERRORS] > 0);
-    redis_server_restart(&stage->server);
-    link_stage_await_problem(stage, REDIS_FINE, 2 * REDIS_BACKOFF_MAX_MS);
+        assert_true(redis_connection_fixture_echo(fixture));
+    loop_turn(&fixture->worker.loop, 0);
+    redis_server_kill(&fixture->server);
+    redis_connection_fixture_await_answers(fixture);
+    assert_int_equal(fixture->without_reply, 100);
+    assert_int_not_equal(redis_connection_problem(fixture->connection), REDIS_FINE);
+    redis_connection_fixture_await_problem(fixture, REDIS_UNREACHABLE,
+                                           REDIS_CONNECTION_FIXTURE_SOON_MS);
+    assert_true(fixture->worker.metrics.values[METRIC_REDIS_CONNECTION_ERRORS] > 0);
+    redis_server_restart(&fixture->server);
+    redis_connection_fixture_await_problem(fixture, REDIS_FINE, 2 * REDIS_BACKOFF_MAX_MS);
 }
 
-static void an_ended_link_answers_what_waits(void **state)
+static void ended_connection_answers_pending_commands_with_null(void **state)
 {
-    struct link_stage *stage = *state;
-    link_stage_open(stage, REDIS_DEFAULTS);
-    link_stage_await_problem(stage, REDIS_FINE, LINK_STAGE_SOON_MS);
+    struct redis_connection_fixture *fixture = *state;
+    redis_connection_fixture_open(fixture, REDIS_DEFAULTS);
+    redis_connection_fixture_await_problem(fixture, REDIS_FINE, REDIS_CONNECTION_FIXTURE_SOON_MS);
     for (int i = 0; i < 10; i++)
-        assert_true(link_stage_echo(stage));
-    redis_connection_end(&stage->link);
-    assert_null(stage->link);
-    assert_int_equal(stage->answered, 10);
-    assert_int_equal(stage->without_reply, 10);
-    worker_loop_run(&stage->worker, 50);
-    assert_true(list_empty(&stage->links.ending));
+        assert_true(redis_connection_fixture_echo(fixture));
+    redis_connection_end(&fixture->connection);
+    assert_null(fixture->connection);
+    assert_int_equal(fixture->answered, 10);
+    assert_int_equal(fixture->without_reply, 10);
+    worker_loop_run(&fixture->worker, 50);
+    assert_true(list_empty(&fixture->context.ending));
 }
 
-static void end_from_within(void *arg, const struct resp_value *reply)
+static void on_reply_end_connection(void *arg, const struct resp_value *reply)
 {
-    struct link_stage *stage = arg;
+    struct redis_connection_fixture *fixture = arg;
     (void)reply;
-    stage->answered++;
-    redis_connection_end(&stage->link);
+    fixture->answered++;
+    redis_connection_end(&fixture->connection);
 }
 
-static void a_link_may_be_ended_by_an_answer(void **state)
+static void completion_may_end_the_connection(void **state)
 {
-    struct link_stage *stage = *state;
-    link_stage_open(stage, REDIS_DEFAULTS);
-    link_stage_send(stage, (const struct slice[]){SLICE("PING")}, 1, end_from_within);
+    struct redis_connection_fixture *fixture = *state;
+    redis_connection_fixture_open(fixture, REDIS_DEFAULTS);
+    redis_connection_fixture_send(fixture, (const struct slice[]){SLICE("PING")}, 1,
+                                  on_reply_end_connection);
     for (int i = 0; i < 3; i++)
-        link_stage_send(stage, (const struct slice[]){SLICE("PING")}, 1, link_stage_take);
-    link_stage_await_answers(stage);
-    assert_string_equal(stage->last, "nothing");
-    worker_loop_run(&stage->worker, 50);
-    assert_true(list_empty(&stage->links.ending));
+        redis_connection_fixture_send(fixture, (const struct slice[]){SLICE("PING")}, 1,
+                                      on_connection_fixture_reply);
+    redis_connection_fixture_await_answers(fixture);
+    assert_string_equal(fixture->last, "nothing");
+    worker_loop_run(&fixture->worker, 50);
+    assert_true(list_empty(&fixture->context.ending));
 }
 
-static void fenced_commands_are_answered_together(void **state)
+static void fenced_commands_are_answered_once(void **state)
 {
-    struct link_stage *stage = *state;
-    link_stage_open(stage, REDIS_DEFAULTS);
+    struct redis_connection_fixture *fixture = *state;
+    redis_connection_fixture_open(fixture, REDIS_DEFAULTS);
     assert_true(redis_connection_send_fenced(
-        stage->link, SLICE("*3\r\n$9\r\nSUBSCRIBE\r\n$1\r\na\r\n$1\r\nb\r\n"), link_stage_take,
-        stage));
-    stage->asked++;
-    link_stage_await_answers(stage);
-    assert_string_equal(stage->last, "PONG");
-    assert_int_equal(stage->pushes, 2);
+        fixture->connection, SLICE("*3\r\n$9\r\nSUBSCRIBE\r\n$1\r\na\r\n$1\r\nb\r\n"),
+        on_connection_fixture_reply, fixture));
+    fixture->sent++;
+    redis_connection_fixture_await_answers(fixture);
+    assert_string_equal(fixture->last, "PONG");
+    assert_int_equal(fixture->pushes, 2);
     assert_true(redis_connection_send_fenced(
-        stage->link, SLICE("*1\r\n$9\r\nSUBSCRIBE\r\n*2\r\n$9\r\nSUBSCRIBE\r\n$1\r\nc\r\n"),
-        link_stage_take, stage));
-    stage->asked++;
-    link_stage_await_answers(stage);
-    assert_non_null(strstr(stage->last, "wrong number of arguments"));
-    assert_int_equal(stage->pushes, 3);
-    assert_string_equal(link_stage_ask(stage, "ECHO x"), "x");
+        fixture->connection, SLICE("*1\r\n$9\r\nSUBSCRIBE\r\n*2\r\n$9\r\nSUBSCRIBE\r\n$1\r\nc\r\n"),
+        on_connection_fixture_reply, fixture));
+    fixture->sent++;
+    redis_connection_fixture_await_answers(fixture);
+    assert_non_null(strstr(fixture->last, "wrong number of arguments"));
+    assert_int_equal(fixture->pushes, 3);
+    assert_string_equal(redis_connection_fixture_run(fixture, "ECHO x"), "x");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, link_stage_set_up, link_stage_tear_down)
+#define TEST(name)                                                                                 \
+    cmocka_unit_test_setup_teardown(name, redis_connection_fixture_set_up,                         \
+                                    redis_connection_fixture_tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(commands_wait_for_the_first_connection),
-        TEST(a_hundred_thousand_answers_come_in_order),
-        TEST(what_cannot_be_sent_is_bounded),
-        TEST(a_connection_that_is_given_up_brings_nothing_later),
-        TEST(a_hanging_server_is_noticed),
+        TEST(hundred_thousand_replies_are_in_order),
+        TEST(unsent_bytes_are_bounded),
+        TEST(abandoned_connection_is_reset),
+        TEST(hanging_server_is_detected_and_reconnected),
         TEST(commands_to_a_hanging_server_are_answered_in_time),
-        TEST(a_killed_server_is_found_again),
-        TEST(an_ended_link_answers_what_waits),
-        TEST(a_link_may_be_ended_by_an_answer),
-        TEST(fenced_commands_are_answered_together),
+        TEST(killed_server_is_reconnected_after_its_restart),
+        TEST(ended_connection_answers_pending_commands_with_null),
+        TEST(completion_may_end_the_connection),
+        TEST(fenced_commands_are_answered_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

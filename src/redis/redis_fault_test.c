@@ -1,4 +1,4 @@
-/* Without memory: whole or not at all, and still one answer each. No server is needed for that. */
+/* Allocation failures: objects are made whole or not at all, and each command is answered once. Needs no server. */
 #include "redis/redis_client.h"
 #include "redis/redis_info.h"
 #include "redis/redis_pending.h"
@@ -18,7 +18,7 @@ struct world {
     struct metrics metrics;
 };
 
-static void take(void *arg, const struct resp_value *reply)
+static void on_null_reply(void *arg, const struct resp_value *reply)
 {
     assert_null(reply);
     ++*(unsigned *)arg;
@@ -31,7 +31,7 @@ static void ignore_message(void *arg, struct slice channel, struct slice message
     (void)message;
 }
 
-static const struct redis_pubsub_owner deaf = {.on_message = ignore_message};
+static const struct redis_pubsub_owner ignoring_owner = {.on_message = ignore_message};
 
 static struct redis_client *make_client(struct world *world, const char *text)
 {
@@ -46,19 +46,20 @@ static struct redis_client *make_client(struct world *world, const char *text)
                                                             .name = "gw"});
 }
 
-/* What a client does between its making and its end, with one allocation failing somewhere. */
-static void live_through(struct world *world, const char *url)
+/* Makes a client, uses and frees it, while one allocation fails. */
+static void use_client(struct world *world, const char *url)
 {
     struct redis_script script = {.source = SLICE("return 1")};
     unsigned answers = 0;
     struct redis_client *client = make_client(world, url);
     if (!client)
         return;
-    struct redis_pubsub *pubsub = redis_pubsub_make(client, &deaf, NULL);
+    struct redis_pubsub *pubsub = redis_pubsub_make(client, &ignoring_owner, NULL);
     struct redis_info *info = redis_info_make(client, &world->loop, &world->metrics);
-    redis_command(client, SLICE("a"), REDIS_ARGS(SLICE("GET"), SLICE("a")), take, &answers);
-    redis_eval(client, &script, REDIS_ARGS(SLICE("a")), REDIS_NO_ARGS, take, &answers);
-    redis_publish(client, SLICE("c"), SLICE("m"), take, &answers);
+    redis_command(client, SLICE("a"), REDIS_ARGS(SLICE("GET"), SLICE("a")), on_null_reply,
+                  &answers);
+    redis_eval(client, &script, REDIS_ARGS(SLICE("a")), REDIS_NO_ARGS, on_null_reply, &answers);
+    redis_publish(client, SLICE("c"), SLICE("m"), on_null_reply, &answers);
     if (pubsub) {
         redis_pubsub_subscribe(pubsub, SLICE("c"));
         redis_pubsub_subscribe(pubsub, SLICE("d"));
@@ -72,37 +73,37 @@ static void live_through(struct world *world, const char *url)
     assert_int_equal(answers, 3);
 }
 
-static void every_allocation_may_fail(void **state)
+static void client_survives_any_failed_allocation(void **state)
 {
     static const char *const urls[] = {"redis://127.0.0.1:1", "redis-cluster://127.0.0.1:1"};
     for (size_t i = 0; i < 2; i++) {
         size_t runs = 0;
         for (size_t n = 1, failed = 1; failed > 0; n++, runs++) {
             alloc_fault_after(n);
-            live_through(*state, urls[i]);
+            use_client(*state, urls[i]);
             failed = alloc_fault_off();
         }
         assert_true(runs > 5);
     }
 }
 
-static void calls_are_kept_when_there_is_no_room_for_more(void **state)
+static void failed_push_keeps_pending_commands(void **state)
 {
-    enum { CALLS = 256 }; /* a power of two: there is no room for another without memory */
+    enum { COMMANDS = 256 }; /* a power of two: another one needs more memory */
     (void)state;
-    struct redis_pending calls = {0};
-    for (int64_t i = 0; i < CALLS; i++)
-        assert_true(redis_pending_push(&calls, &(struct redis_pending_command){.due_ms = i}));
+    struct redis_pending pending = {0};
+    for (int64_t i = 0; i < COMMANDS; i++)
+        assert_true(redis_pending_push(&pending, &(struct redis_pending_command){.due_ms = i}));
     alloc_fault_after(1);
-    assert_false(redis_pending_push(&calls, &(struct redis_pending_command){.due_ms = CALLS}));
+    assert_false(redis_pending_push(&pending, &(struct redis_pending_command){.due_ms = COMMANDS}));
     alloc_fault_off();
-    for (int64_t i = 0; i < CALLS; i++)
-        assert_int_equal(redis_pending_pop(&calls).due_ms, i);
-    assert_int_equal(calls.count, 0);
-    redis_pending_free(&calls);
+    for (int64_t i = 0; i < COMMANDS; i++)
+        assert_int_equal(redis_pending_pop(&pending).due_ms, i);
+    assert_int_equal(pending.count, 0);
+    redis_pending_free(&pending);
 }
 
-static void a_reply_without_memory_is_not_understood(void **state)
+static void reply_is_invalid_when_out_of_memory(void **state)
 {
     (void)state;
     struct resp_parser parser = {0};
@@ -137,9 +138,9 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(calls_are_kept_when_there_is_no_room_for_more),
-        cmocka_unit_test(a_reply_without_memory_is_not_understood),
+        cmocka_unit_test(client_survives_any_failed_allocation),
+        cmocka_unit_test(failed_push_keeps_pending_commands),
+        cmocka_unit_test(reply_is_invalid_when_out_of_memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,4 +1,4 @@
-/* Subscriptions against a real server, with memory running out: what waits is not forgotten. */
+/* Subscriptions on a real server while memory runs out: no channel is lost. */
 #include "redis/redis_pubsub.h"
 
 #include "support/alloc_fault.h"
@@ -40,24 +40,25 @@ static void settle(struct fixture *fixture)
     assert_true(worker_loop_until(&fixture->worker, is_settled, fixture, SOON_MS));
 }
 
-static struct slice name(char out[16], int number)
+static struct slice format_channel(char out[16], int number)
 {
     int len = snprintf(out, 16, "channel-%d", number);
     return (struct slice){out, (size_t)len};
 }
 
-/* Unsubscriptions go first. One by one the channels needed little memory, together they need more. */
-static void a_channel_outlives_unsubscriptions_that_find_no_memory(void **state)
+/* Unsubscriptions are sent first. Subscribing one by one keeps the buffer small, so that the batch of
+ * unsubscriptions has to allocate. */
+static void channel_survives_a_failed_batch_of_unsubscriptions(void **state)
 {
     struct fixture *fixture = *state;
     char text[16];
     for (int i = 0; i < CHANNELS; i++) {
-        assert_true(redis_pubsub_subscribe(fixture->pubsub, name(text, i)));
+        assert_true(redis_pubsub_subscribe(fixture->pubsub, format_channel(text, i)));
         settle(fixture);
     }
-    assert_true(redis_pubsub_subscribe(fixture->pubsub, SLICE("waits")));
+    assert_true(redis_pubsub_subscribe(fixture->pubsub, SLICE("wanted")));
     for (int i = 0; i < CHANNELS; i++)
-        redis_pubsub_unsubscribe(fixture->pubsub, name(text, i));
+        redis_pubsub_unsubscribe(fixture->pubsub, format_channel(text, i));
     alloc_fault_from(1);
     loop_turn(&fixture->worker.loop, 0);
     assert_true(alloc_fault_off() > 0);
@@ -89,7 +90,7 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_channel_outlives_unsubscriptions_that_find_no_memory),
+        cmocka_unit_test(channel_survives_a_failed_batch_of_unsubscriptions),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,4 +1,4 @@
-/* Subscriptions against real servers, one and a cluster: what comes, and that losses are told. */
+/* Subscriptions on a real server and a real cluster: messages arrive, and resubscriptions are reported. */
 #include "redis/redis_pubsub.h"
 
 #include "support/redis_server.h"
@@ -18,35 +18,35 @@ struct fixture {
     struct worker_loop worker;
     struct redis_client *client;
     struct redis_pubsub *pubsub;
-    struct redis_server server;   /* of tests with one */
-    struct redis_server *cluster; /* of tests with many */
+    struct redis_server server;   /* in tests with one server */
+    struct redis_server *cluster; /* in tests with a cluster */
     unsigned messages;
-    unsigned wanted;
+    unsigned awaited;
     unsigned subscribed;
     unsigned in_disorder;
-    bool leave_when_told; /* unsubscribes from within */
+    bool unsubscribe_on_message;
     char channel[64];
     char last[64];
 };
 
-static void take_message(void *arg, struct slice channel, struct slice message)
+static void on_message(void *arg, struct slice channel, struct slice message)
 {
     struct fixture *fixture = arg;
     snprintf(fixture->channel, sizeof(fixture->channel), "%.*s", SLICE_FORMAT(channel));
     snprintf(fixture->last, sizeof(fixture->last), "%.*s", SLICE_FORMAT(message));
     fixture->in_disorder += strtoul(fixture->last, NULL, 10) != fixture->messages;
     fixture->messages++;
-    if (fixture->leave_when_told)
+    if (fixture->unsubscribe_on_message)
         redis_pubsub_unsubscribe(fixture->pubsub, channel);
 }
 
-static void note_subscribed(void *arg, struct slice channel)
+static void on_subscribed(void *arg, struct slice channel)
 {
     (void)channel;
     ((struct fixture *)arg)->subscribed++;
 }
 
-static const struct redis_pubsub_owner owner = {take_message, note_subscribed};
+static const struct redis_pubsub_owner owner = {on_message, on_subscribed};
 
 static bool is_settled(void *arg)
 {
@@ -57,13 +57,13 @@ static bool is_settled(void *arg)
 static bool has_messages(void *arg)
 {
     struct fixture *fixture = arg;
-    return fixture->messages >= fixture->wanted;
+    return fixture->messages >= fixture->awaited;
 }
 
 static bool has_subscribed(void *arg)
 {
     struct fixture *fixture = arg;
-    return fixture->subscribed >= fixture->wanted;
+    return fixture->subscribed >= fixture->awaited;
 }
 
 static void settle(struct fixture *fixture, int64_t limit_ms)
@@ -73,15 +73,15 @@ static void settle(struct fixture *fixture, int64_t limit_ms)
 
 static void await_messages(struct fixture *fixture, unsigned count)
 {
-    fixture->wanted = count;
+    fixture->awaited = count;
     worker_loop_until(&fixture->worker, has_messages, fixture, SOON_MS);
     assert_int_equal(fixture->messages, count);
 }
 
-/* Until so many have become live, those counted twice that were lost. */
+/* Waits for so many subscriptions; one that was lost and made again counts twice. */
 static void await_subscribed(struct fixture *fixture, unsigned count, int64_t limit_ms)
 {
-    fixture->wanted = count;
+    fixture->awaited = count;
     assert_true(worker_loop_until(&fixture->worker, has_subscribed, fixture, limit_ms));
 }
 
@@ -130,7 +130,7 @@ static int tear_down(void **state)
 
 /* ---- one server ---- */
 
-static void messages_come_in_order(void **state)
+static void messages_arrive_in_order(void **state)
 {
     enum { MESSAGES = 10000 };
     struct fixture *fixture = *state;
@@ -149,7 +149,7 @@ static void messages_come_in_order(void **state)
     assert_string_equal(fixture->channel, "a");
 }
 
-static void what_is_unsubscribed_is_silent(void **state)
+static void unsubscribed_channel_gets_no_messages(void **state)
 {
     struct fixture *fixture = *state;
     char reply[REDIS_SERVER_REPLY_MAX];
@@ -165,15 +165,15 @@ static void what_is_unsubscribed_is_silent(void **state)
     assert_string_equal(fixture->last, "y");
     redis_server_ask(&fixture->server, reply, "PUBSUB", "CHANNELS", NULL);
     assert_string_equal(reply, "b ");
-    fixture->leave_when_told = true;
+    fixture->unsubscribe_on_message = true;
     publish(fixture, "b", "z");
-    publish(fixture, "b", "not me");
+    publish(fixture, "b", "unsubscribed");
     await_messages(fixture, 2);
     worker_loop_run(&fixture->worker, QUIET_MS);
     assert_int_equal(fixture->messages, 2);
 }
 
-static void a_change_of_mind_ends_where_it_should(void **state)
+static void repeated_subscribing_and_unsubscribing_settles(void **state)
 {
     struct fixture *fixture = *state;
     open_single(fixture, REDIS_DEFAULTS);
@@ -204,7 +204,7 @@ static void subscribe_many(struct fixture *fixture, unsigned count)
     }
 }
 
-static void all_comes_back_after_a_lost_connection(void **state)
+static void channels_are_subscribed_again_after_a_lost_connection(void **state)
 {
     enum { CHANNELS = 5000 };
     struct fixture *fixture = *state;
@@ -229,7 +229,7 @@ static void all_comes_back_after_a_lost_connection(void **state)
     await_messages(fixture, 1);
 }
 
-static void version_2_does_as_well(void **state)
+static void version_2_supports_subscriptions(void **state)
 {
     struct fixture *fixture = *state;
     open_single(fixture, REDIS_OPTIONS("--rename-command", "HELLO", "GOODBYE"));
@@ -238,13 +238,14 @@ static void version_2_does_as_well(void **state)
     settle(fixture, SOON_MS);
     publish(fixture, "a", "0");
     await_messages(fixture, 1);
-    worker_loop_run(&fixture->worker, 1500); /* asked whether it lives, in its other way */
+    worker_loop_run(&fixture->worker,
+                    1500); /* long enough for a PING, whose reply differs in version 2 */
     redis_pubsub_unsubscribe(fixture->pubsub, SLICE("a"));
     publish(fixture, "b", "1");
     await_messages(fixture, 2);
 }
 
-static void what_is_too_long_is_refused(void **state)
+static void too_long_channel_name_is_refused(void **state)
 {
     struct fixture *fixture = *state;
     char name[REDIS_CHANNEL_BYTES_MAX + 1] = {0};
@@ -256,14 +257,14 @@ static void what_is_too_long_is_refused(void **state)
 
 /* ---- a cluster ---- */
 
-static void channels_are_subscribed_where_their_slots_are(void **state)
+static void channels_are_subscribed_at_the_server_of_their_slot(void **state)
 {
     enum { CHANNELS = 600 };
     struct fixture *fixture = *state;
     char channel[32];
     char number[16];
     open_pubsub(fixture, "redis-cluster://127.0.0.1", fixture->cluster[1].port);
-    subscribe_many(fixture, CHANNELS); /* before anything is known */
+    subscribe_many(fixture, CHANNELS); /* before the table was fetched */
     settle(fixture, SOON_MS);
     assert_int_equal(fixture->subscribed, CHANNELS);
     for (unsigned i = 0; i < CHANNELS; i++) {
@@ -279,22 +280,22 @@ static void channels_are_subscribed_where_their_slots_are(void **state)
     }
 }
 
-static void channels_follow_a_slot_that_moves(void **state)
+static void channels_follow_a_moved_slot(void **state)
 {
     struct fixture *fixture = *state;
     char from[REDIS_SERVER_REPLY_MAX];
     char to[REDIS_SERVER_REPLY_MAX];
     char slot[8];
-    unsigned number = redis_slot(SLICE("{wanderer}"));
+    unsigned number = redis_slot(SLICE("{moving}"));
     unsigned owner_index = number * REDIS_CLUSTER_MASTERS / REDIS_SLOTS;
     struct redis_server *old = &fixture->cluster[owner_index];
     struct redis_server *new = &fixture->cluster[(owner_index + 1) % REDIS_CLUSTER_MASTERS];
     open_pubsub(fixture, "redis-cluster://127.0.0.1", fixture->cluster[0].port);
-    subscribe(fixture, "{wanderer}1");
-    subscribe(fixture, "{wanderer}2");
-    subscribe(fixture, "elsewhere");
+    subscribe(fixture, "{moving}1");
+    subscribe(fixture, "{moving}2");
+    subscribe(fixture, "other");
     settle(fixture, SOON_MS);
-    publish(fixture, "{wanderer}1", "0");
+    publish(fixture, "{moving}1", "0");
     await_messages(fixture, 1);
     snprintf(slot, sizeof(slot), "%u", number % REDIS_SLOTS);
     redis_cluster_id(old, from);
@@ -304,20 +305,20 @@ static void channels_follow_a_slot_that_moves(void **state)
     redis_server_expect(new, "OK", "CLUSTER", "SETSLOT", slot, "NODE", to, NULL);
     redis_server_expect(old, "OK", "CLUSTER", "SETSLOT", slot, "NODE", to, NULL);
     int64_t start_us = clock_microseconds();
-    await_subscribed(fixture, 5, SOON_MS); /* three, and two of them again */
+    await_subscribed(fixture, 5, SOON_MS); /* three channels, and two of them again */
     print_message("resubscribed after %lld ms\n",
                   (long long)(clock_microseconds() - start_us) / 1000);
     settle(fixture, SOON_MS);
-    publish(fixture, "{wanderer}1", "1");
-    publish(fixture, "{wanderer}2", "2");
-    publish(fixture, "elsewhere", "3");
+    publish(fixture, "{moving}1", "1");
+    publish(fixture, "{moving}2", "2");
+    publish(fixture, "other", "3");
     await_messages(fixture, 4);
     char reply[REDIS_SERVER_REPLY_MAX];
-    redis_server_ask(new, reply, "PUBSUB", "SHARDNUMSUB", "{wanderer}1", NULL);
-    assert_string_equal(reply, "{wanderer}1 1 ");
+    redis_server_ask(new, reply, "PUBSUB", "SHARDNUMSUB", "{moving}1", NULL);
+    assert_string_equal(reply, "{moving}1 1 ");
 }
 
-/* Last: it leaves the cluster with another master. */
+/* Runs last, since it leaves the cluster with another master. */
 static void channels_follow_a_failover(void **state)
 {
     struct fixture *fixture = *state;
@@ -343,16 +344,16 @@ static void channels_follow_a_failover(void **state)
 int main(void)
 {
     const struct CMUnitTest with_one[] = {
-        with_fixture(messages_come_in_order),
-        with_fixture(what_is_unsubscribed_is_silent),
-        with_fixture(a_change_of_mind_ends_where_it_should),
-        with_fixture(all_comes_back_after_a_lost_connection),
-        with_fixture(version_2_does_as_well),
-        with_fixture(what_is_too_long_is_refused),
+        with_fixture(messages_arrive_in_order),
+        with_fixture(unsubscribed_channel_gets_no_messages),
+        with_fixture(repeated_subscribing_and_unsubscribing_settles),
+        with_fixture(channels_are_subscribed_again_after_a_lost_connection),
+        with_fixture(version_2_supports_subscriptions),
+        with_fixture(too_long_channel_name_is_refused),
     };
     const struct CMUnitTest with_many[] = {
-        with_fixture(channels_are_subscribed_where_their_slots_are),
-        with_fixture(channels_follow_a_slot_that_moves),
+        with_fixture(channels_are_subscribed_at_the_server_of_their_slot),
+        with_fixture(channels_follow_a_moved_slot),
         with_fixture(channels_follow_a_failover),
     };
     return cmocka_run_group_tests(with_one, NULL, NULL) +

@@ -1,5 +1,7 @@
 #include "redis/protocol/redis_handshake.h"
 
+#include "support/exact_copy.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 
@@ -12,12 +14,12 @@ struct fixture {
     enum redis_problem problem;
 };
 
-/* What was said since the last time. */
-static void expect_said(struct fixture *fixture, const char *expected)
+/* Checks the commands written since the last time. */
+static void expect_commands(struct fixture *fixture, const char *expected)
 {
-    struct slice said = buffer_slice(&fixture->out);
-    assert_int_equal(said.len, strlen(expected));
-    assert_memory_equal(said.data ? said.data : "", expected, said.len);
+    struct slice written = buffer_slice(&fixture->out);
+    assert_int_equal(written.len, strlen(expected));
+    assert_memory_equal(written.data ? written.data : "", expected, written.len);
     buffer_clear(&fixture->out);
 }
 
@@ -30,41 +32,43 @@ static enum redis_handshake_result answer(struct fixture *fixture, const char *t
 {
     struct resp_parser parser = {0};
     const struct resp_value *reply;
-    size_t len;
-    assert_int_equal(resp_parse(&parser, slice_of(text), &reply, &len), RESP_COMPLETE);
+    size_t len = strlen(text);
+    char *copy = exact_copy(slice_of(text));
+    assert_int_equal(resp_parse(&parser, (struct slice){copy, len}, &reply, &len), RESP_COMPLETE);
     enum redis_handshake_result result =
         redis_handshake_answer(&fixture->handshake, reply, &fixture->out, &fixture->problem);
     resp_parser_free(&parser);
+    free(copy);
     return result;
 }
 
-static void nobody_says_little(void **state)
+static void handshake_without_login_sends_hello_and_ping(void **state)
 {
     struct fixture *fixture = *state;
     begin(fixture);
-    expect_said(fixture, "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n");
+    expect_commands(fixture, "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n");
     assert_int_equal(answer(fixture, "%1\r\n+role\r\n+master\r\n"), REDIS_HANDSHAKE_RUNNING);
-    expect_said(fixture, "*1\r\n$4\r\nPING\r\n");
+    expect_commands(fixture, "*1\r\n$4\r\nPING\r\n");
     assert_int_equal(answer(fixture, "+PONG\r\n"), REDIS_HANDSHAKE_DONE);
     assert_false(fixture->handshake.version_2);
 }
 
-static void somebody_says_who(void **state)
+static void handshake_sends_login_name_and_database(void **state)
 {
     struct fixture *fixture = *state;
     fixture->identity =
         (struct redis_identity){.user = "", .password = "p", .name = "gw", .database = 12};
     begin(fixture);
-    expect_said(fixture,
-                "*7\r\n$5\r\nHELLO\r\n$1\r\n3\r\n$4\r\nAUTH\r\n$7\r\ndefault\r\n$1\r\np\r\n"
-                "$7\r\nSETNAME\r\n$2\r\ngw\r\n");
+    expect_commands(fixture,
+                    "*7\r\n$5\r\nHELLO\r\n$1\r\n3\r\n$4\r\nAUTH\r\n$7\r\ndefault\r\n$1\r\np\r\n"
+                    "$7\r\nSETNAME\r\n$2\r\ngw\r\n");
     assert_int_equal(answer(fixture, "%0\r\n"), REDIS_HANDSHAKE_RUNNING);
-    expect_said(fixture, "*2\r\n$6\r\nSELECT\r\n$2\r\n12\r\n*1\r\n$4\r\nPING\r\n");
+    expect_commands(fixture, "*2\r\n$6\r\nSELECT\r\n$2\r\n12\r\n*1\r\n$4\r\nPING\r\n");
     assert_int_equal(answer(fixture, "+OK\r\n"), REDIS_HANDSHAKE_RUNNING);
     assert_int_equal(answer(fixture, "+PONG\r\n"), REDIS_HANDSHAKE_DONE);
 }
 
-static void an_old_server_is_spoken_to_in_version_2(void **state)
+static void server_without_hello_is_used_in_version_2(void **state)
 {
     struct fixture *fixture = *state;
     fixture->identity =
@@ -72,9 +76,9 @@ static void an_old_server_is_spoken_to_in_version_2(void **state)
     begin(fixture);
     buffer_clear(&fixture->out);
     assert_int_equal(answer(fixture, "-ERR unknown command `HELLO`\r\n"), REDIS_HANDSHAKE_RUNNING);
-    expect_said(fixture, "*3\r\n$4\r\nAUTH\r\n$1\r\nu\r\n$1\r\np\r\n"
-                         "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$2\r\ngw\r\n"
-                         "*2\r\n$6\r\nSELECT\r\n$1\r\n1\r\n*1\r\n$4\r\nPING\r\n");
+    expect_commands(fixture, "*3\r\n$4\r\nAUTH\r\n$1\r\nu\r\n$1\r\np\r\n"
+                             "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$2\r\ngw\r\n"
+                             "*2\r\n$6\r\nSELECT\r\n$1\r\n1\r\n*1\r\n$4\r\nPING\r\n");
     assert_int_equal(answer(fixture, "+OK\r\n"), REDIS_HANDSHAKE_RUNNING);
     assert_int_equal(answer(fixture, "-ERR no names here\r\n"), REDIS_HANDSHAKE_RUNNING);
     assert_int_equal(answer(fixture, "+OK\r\n"), REDIS_HANDSHAKE_RUNNING);
@@ -96,7 +100,7 @@ static void expect_refused(struct fixture *fixture, const char *first, const cha
     buffer_clear(&fixture->out);
 }
 
-static void refusals_are_told_apart(void **state)
+static void refusals_are_reported_as_problems(void **state)
 {
     struct fixture *fixture = *state;
     fixture->identity.alone = true;
@@ -133,10 +137,10 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        with_fixture(nobody_says_little),
-        with_fixture(somebody_says_who),
-        with_fixture(an_old_server_is_spoken_to_in_version_2),
-        with_fixture(refusals_are_told_apart),
+        with_fixture(handshake_without_login_sends_hello_and_ping),
+        with_fixture(handshake_sends_login_name_and_database),
+        with_fixture(server_without_hello_is_used_in_version_2),
+        with_fixture(refusals_are_reported_as_problems),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

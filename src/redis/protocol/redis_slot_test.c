@@ -1,4 +1,4 @@
-/* The expected slots are what CLUSTER KEYSLOT answers. */
+/* The expected slots were computed by CLUSTER KEYSLOT. */
 #include "redis/protocol/redis_slot.h"
 
 #include <setjmp.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-static void slots_are_those_redis_computes(void **state)
+static void slots_equal_those_of_redis(void **state)
 {
     (void)state;
     assert_int_equal(redis_slot(SLICE("123456789")), 0x31c3);
@@ -15,7 +15,7 @@ static void slots_are_those_redis_computes(void **state)
     assert_int_equal(redis_slot(SLICE("")), 0);
 }
 
-static void a_tag_decides_alone(void **state)
+static void only_the_hash_tag_decides(void **state)
 {
     (void)state;
     assert_int_equal(redis_slot(SLICE("a{foo}b")), 12182);
@@ -29,8 +29,8 @@ static void a_tag_decides_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slots_are_those_redis_computes),
-        cmocka_unit_test(a_tag_decides_alone),
+        cmocka_unit_test(slots_equal_those_of_redis),
+        cmocka_unit_test(only_the_hash_tag_decides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 #include "redis/protocol/redis_topology.h"
 
+#include "support/exact_copy.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,21 +9,33 @@
 
 #include <cmocka.h>
 
-static bool read_text(struct redis_topology *out, struct slice text)
+static bool read_table(struct redis_topology *out, struct slice text)
 {
     struct resp_parser parser = {0};
     const struct resp_value *reply;
     size_t len;
-    assert_int_equal(resp_parse(&parser, text, &reply, &len), RESP_COMPLETE);
+    char *copy = exact_copy(text);
+    assert_int_equal(resp_parse(&parser, (struct slice){copy, text.len}, &reply, &len),
+                     RESP_COMPLETE);
     bool read = redis_topology_read(out, reply, "asked");
     resp_parser_free(&parser);
+    free(copy);
     return read;
 }
 
-static void a_table_is_read(void **state)
+static bool redirect(const char *text, uint16_t *slot, struct redis_endpoint *endpoint)
+{
+    struct slice error = slice_of(text);
+    char *copy = exact_copy(error);
+    bool parsed = redis_topology_redirect((struct slice){copy, error.len}, "asked", slot, endpoint);
+    free(copy);
+    return parsed;
+}
+
+static void table_is_read(void **state)
 {
     struct redis_topology *topology = *state;
-    assert_true(read_text(
+    assert_true(read_table(
         topology,
         SLICE(
             "*3\r\n"
@@ -41,16 +55,16 @@ static void a_table_is_read(void **state)
     assert_string_equal(topology->replicas[0].host, "r");
 }
 
-static void a_host_that_is_null_is_the_one_asked(void **state)
+static void host_null_means_the_asked_host(void **state)
 {
     struct redis_topology *topology = *state;
-    assert_true(read_text(topology, SLICE("*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n_\r\n:7\r\n")));
+    assert_true(read_table(topology, SLICE("*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n_\r\n:7\r\n")));
     assert_string_equal(topology->masters[0].host, "asked");
-    assert_true(read_text(topology, SLICE("*0\r\n")));
+    assert_true(read_table(topology, SLICE("*0\r\n")));
     assert_int_equal(topology->master_count, 0);
 }
 
-static void nonsense_is_refused(void **state)
+static void malformed_table_is_refused(void **state)
 {
     struct redis_topology *topology = *state;
     static const char *const wrong[] = {
@@ -67,10 +81,10 @@ static void nonsense_is_refused(void **state)
         "*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n:1\r\n:1\r\n",
     };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-        assert_false(read_text(topology, slice_of(wrong[i])));
+        assert_false(read_table(topology, slice_of(wrong[i])));
 }
 
-static void a_crowd_of_masters_is_refused(void **state)
+static void too_many_masters_are_refused(void **state)
 {
     struct redis_topology *topology = *state;
     for (int masters = REDIS_NODES_MAX; masters <= REDIS_NODES_MAX + 1; masters++) {
@@ -78,30 +92,30 @@ static void a_crowd_of_masters_is_refused(void **state)
         buffer_printf(&text, "*%d\r\n", masters);
         for (int i = 0; i < masters; i++)
             buffer_printf(&text, "*3\r\n:%d\r\n:%d\r\n*2\r\n+h%d\r\n:1\r\n", i, i, i);
-        assert_int_equal(read_text(topology, buffer_slice(&text)), masters == REDIS_NODES_MAX);
+        assert_int_equal(read_table(topology, buffer_slice(&text)), masters == REDIS_NODES_MAX);
         buffer_free(&text);
     }
 }
 
-static void redirections_name_a_place(void **state)
+static void redirections_are_parsed(void **state)
 {
     (void)state;
     struct redis_endpoint endpoint;
     uint16_t slot;
-    assert_true(redis_topology_redirect(SLICE("MOVED 3999 127.0.0.1:6381"), "x", &slot, &endpoint));
+    assert_true(redirect("MOVED 3999 127.0.0.1:6381", &slot, &endpoint));
     assert_int_equal(slot, 3999);
     assert_string_equal(endpoint.host, "127.0.0.1");
     assert_int_equal(endpoint.port, 6381);
-    assert_true(redis_topology_redirect(SLICE("ASK 0 ::1:6381"), "x", &slot, &endpoint));
+    assert_true(redirect("ASK 0 ::1:6381", &slot, &endpoint));
     assert_string_equal(endpoint.host, "::1");
-    assert_true(redis_topology_redirect(SLICE("MOVED 1 :6381"), "x", &slot, &endpoint));
-    assert_string_equal(endpoint.host, "x");
+    assert_true(redirect("MOVED 1 :6381", &slot, &endpoint));
+    assert_string_equal(endpoint.host, "asked");
     static const char *const wrong[] = {"MOVED",          "MOVED 1",      "MOVED 1 a",
                                         "MOVED x a:1",    "MOVED 1 a:",   "MOVED 1 a:0",
                                         "MOVED 1 a:b",    "MOVED -1 a:1", "MOVED 16384 a:1",
                                         "MOVED 1 a:99999"};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-        assert_false(redis_topology_redirect(slice_of(wrong[i]), "x", &slot, &endpoint));
+        assert_false(redirect(wrong[i], &slot, &endpoint));
 }
 
 static int set_up(void **state)
@@ -119,11 +133,11 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_table_is_read),
-        cmocka_unit_test(a_host_that_is_null_is_the_one_asked),
-        cmocka_unit_test(nonsense_is_refused),
-        cmocka_unit_test(a_crowd_of_masters_is_refused),
-        cmocka_unit_test(redirections_name_a_place),
+        cmocka_unit_test(table_is_read),
+        cmocka_unit_test(host_null_means_the_asked_host),
+        cmocka_unit_test(malformed_table_is_refused),
+        cmocka_unit_test(too_many_masters_are_refused),
+        cmocka_unit_test(redirections_are_parsed),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,30 +1,41 @@
 #include "redis/protocol/redis_url.h"
 
+#include "support/exact_copy.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+static bool parse(const char *text, struct redis_url *url, char error[REDIS_URL_ERROR_MAX])
+{
+    struct slice slice = slice_of(text);
+    char *copy = exact_copy(slice);
+    bool accepted = redis_url_parse((struct slice){copy, slice.len}, url, error);
+    free(copy);
+    return accepted;
+}
+
 static struct redis_url parsed(const char *text)
 {
     struct redis_url url;
     char error[REDIS_URL_ERROR_MAX] = "";
-    assert_true(redis_url_parse(slice_of(text), &url, error));
+    assert_true(parse(text, &url, error));
     assert_string_equal(error, "");
     return url;
 }
 
-static void refused(const char *text)
+static void expect_refused(const char *text)
 {
     struct redis_url url;
     char error[REDIS_URL_ERROR_MAX] = "";
-    assert_false(redis_url_parse(slice_of(text), &url, error));
+    assert_false(parse(text, &url, error));
     assert_true(strlen(error) > 10);
     assert_null(strstr(error, "s3cret"));
 }
 
-static void one_server(void **state)
+static void single_server_url_is_parsed(void **state)
 {
     (void)state;
     struct redis_url url = parsed("redis://127.0.0.1:6379/3");
@@ -40,7 +51,7 @@ static void one_server(void **state)
     assert_string_equal(parsed("redis://[::1]:1/").seeds[0].host, "::1");
 }
 
-static void a_login(void **state)
+static void login_is_decoded(void **state)
 {
     (void)state;
     struct redis_url url = parsed("redis://app:p%40ss%3a%2F@h:1");
@@ -53,7 +64,7 @@ static void a_login(void **state)
     assert_string_equal(parsed("redis://u:%41%7e@h:1").password, "A~");
 }
 
-static void a_cluster(void **state)
+static void cluster_url_is_parsed(void **state)
 {
     (void)state;
     struct redis_url url = parsed("redis-cluster://u:p@a:1,b:2,[::1]:3");
@@ -65,7 +76,7 @@ static void a_cluster(void **state)
     assert_true(parsed("rediss-cluster://a:1").tls);
 }
 
-static void what_is_wrong_is_said(void **state)
+static void malformed_url_is_refused_without_repeating_the_login(void **state)
 {
     (void)state;
     static const char *const wrong[] = {
@@ -90,16 +101,16 @@ static void what_is_wrong_is_said(void **state)
         "redis-cluster://a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1",
     };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-        refused(wrong[i]);
+        expect_refused(wrong[i]);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_server),
-        cmocka_unit_test(a_login),
-        cmocka_unit_test(a_cluster),
-        cmocka_unit_test(what_is_wrong_is_said),
+        cmocka_unit_test(single_server_url_is_parsed),
+        cmocka_unit_test(login_is_decoded),
+        cmocka_unit_test(cluster_url_is_parsed),
+        cmocka_unit_test(malformed_url_is_refused_without_repeating_the_login),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

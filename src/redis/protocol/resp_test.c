@@ -1,12 +1,14 @@
 #include "redis/protocol/resp.h"
 
+#include "support/exact_copy.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
 
-/* What a value holds, as text: t"…" e"…" 12 null [a,b] >[a,b]. */
+/* Writes a value as text: t"…" e"…" 12 null [a,b] >[a,b]. */
 static void describe(const struct resp_value *value, struct buffer *out)
 {
     switch (value->type) {
@@ -34,15 +36,7 @@ static void describe(const struct resp_value *value, struct buffer *out)
     }
 }
 
-/* Every piece of memory is as long as what it holds, so that a sanitizer sees a byte too many. */
-static char *copy_of(struct slice text)
-{
-    char *copy = malloc(text.len ? text.len : 1);
-    memcpy(copy, text.data, text.len);
-    return copy;
-}
-
-static void expect_reads(const struct resp_value *reply, const char *expected)
+static void expect_reply(const struct resp_value *reply, const char *expected)
 {
     struct buffer text = BUFFER_INIT;
     describe(reply, &text);
@@ -51,90 +45,97 @@ static void expect_reads(const struct resp_value *reply, const char *expected)
     buffer_free(&text);
 }
 
-/* All at once, and first every shorter beginning, in memory that moves each time. */
-static void expect(struct slice input, const char *expected)
+/* Parses every beginning in memory that moves each time, then the whole input at once. */
+static void expect_parsed(struct slice input, const char *expected)
 {
     struct resp_parser parser = {0};
     const struct resp_value *reply;
     size_t len;
     for (size_t known = 0; known <= input.len; known++) {
-        char *copy = copy_of(slice_first(input, known));
+        char *copy = exact_copy(slice_first(input, known));
         enum resp_result result = resp_parse(&parser, (struct slice){copy, known}, &reply, &len);
         assert_int_equal(result, known < input.len ? RESP_INCOMPLETE : RESP_COMPLETE);
         if (result == RESP_COMPLETE) {
             assert_int_equal(len, input.len);
-            expect_reads(reply, expected);
+            expect_reply(reply, expected);
         }
         free(copy);
     }
-    assert_int_equal(resp_parse(&parser, input, &reply, &len), RESP_COMPLETE);
-    expect_reads(reply, expected);
+    char *whole = exact_copy(input);
+    assert_int_equal(resp_parse(&parser, (struct slice){whole, input.len}, &reply, &len),
+                     RESP_COMPLETE);
+    expect_reply(reply, expected);
+    free(whole);
     resp_parser_free(&parser);
 }
 
-static enum resp_result result_of(struct slice input)
+static enum resp_result parse_result(struct slice input)
 {
     struct resp_parser parser = {0};
     const struct resp_value *reply;
     size_t len;
-    char *copy = copy_of(input);
+    char *copy = exact_copy(input);
     enum resp_result result = resp_parse(&parser, (struct slice){copy, input.len}, &reply, &len);
     free(copy);
     resp_parser_free(&parser);
     return result;
 }
 
-static void every_type_is_read_whatever_the_pieces(void **state)
+static void every_type_is_parsed_in_any_pieces(void **state)
 {
     (void)state;
-    expect(SLICE("+OK\r\n"), "t\"OK\"");
-    expect(SLICE("+\r\n"), "t\"\"");
-    expect(SLICE("-ERR no\r\n"), "e\"ERR no\"");
-    expect(SLICE(":0\r\n"), "0");
-    expect(SLICE(":-12\r\n"), "-12");
-    expect(SLICE(":+12\r\n"), "12");
-    expect(SLICE(":9223372036854775807\r\n"), "9223372036854775807");
-    expect(SLICE(":-9223372036854775808\r\n"), "-9223372036854775808");
-    expect(SLICE("$0\r\n\r\n"), "t\"\"");
-    expect(SLICE("$7\r\na\r\nb\r\nc\r\n"), "t\"a\r\nb\r\nc\"");
-    expect(SLICE("$-1\r\n"), "null");
-    expect(SLICE("*-1\r\n"), "null");
-    expect(SLICE("_\r\n"), "null");
-    expect(SLICE("#t\r\n"), "1");
-    expect(SLICE("#f\r\n"), "0");
-    expect(SLICE(",3.25\r\n"), "t\"3.25\"");
-    expect(SLICE("(349\r\n"), "t\"349\"");
-    expect(SLICE("=7\r\ntxt:abc\r\n"), "t\"txt:abc\"");
-    expect(SLICE("!8\r\nSYNTAX x\r\n"), "e\"SYNTAX x\"");
-    expect(SLICE("*0\r\n"), "[]");
-    expect(SLICE("~2\r\n+a\r\n+b\r\n"), "[t\"a\",t\"b\"]");
-    expect(SLICE("%2\r\n+a\r\n:1\r\n+b\r\n_\r\n"), "[t\"a\",1,t\"b\",null]");
-    expect(SLICE(">3\r\n+message\r\n$1\r\nc\r\n$2\r\nhi\r\n"), ">[t\"message\",t\"c\",t\"hi\"]");
-    expect(SLICE("*4\r\n*2\r\n:1\r\n*0\r\n$1\r\nx\r\n%1\r\n+k\r\n*1\r\n-E e\r\n:2\r\n"),
-           "[[1,[]],t\"x\",[t\"k\",[e\"E e\"]],2]");
+    expect_parsed(SLICE("+OK\r\n"), "t\"OK\"");
+    expect_parsed(SLICE("+\r\n"), "t\"\"");
+    expect_parsed(SLICE("-ERR no\r\n"), "e\"ERR no\"");
+    expect_parsed(SLICE(":0\r\n"), "0");
+    expect_parsed(SLICE(":-12\r\n"), "-12");
+    expect_parsed(SLICE(":+12\r\n"), "12");
+    expect_parsed(SLICE(":9223372036854775807\r\n"), "9223372036854775807");
+    expect_parsed(SLICE(":-9223372036854775808\r\n"), "-9223372036854775808");
+    expect_parsed(SLICE("$0\r\n\r\n"), "t\"\"");
+    expect_parsed(SLICE("$7\r\na\r\nb\r\nc\r\n"), "t\"a\r\nb\r\nc\"");
+    expect_parsed(SLICE("$-1\r\n"), "null");
+    expect_parsed(SLICE("*-1\r\n"), "null");
+    expect_parsed(SLICE("_\r\n"), "null");
+    expect_parsed(SLICE("#t\r\n"), "1");
+    expect_parsed(SLICE("#f\r\n"), "0");
+    expect_parsed(SLICE(",3.25\r\n"), "t\"3.25\"");
+    expect_parsed(SLICE("(349\r\n"), "t\"349\"");
+    expect_parsed(SLICE("=7\r\ntxt:abc\r\n"), "t\"txt:abc\"");
+    expect_parsed(SLICE("!8\r\nSYNTAX x\r\n"), "e\"SYNTAX x\"");
+    expect_parsed(SLICE("*0\r\n"), "[]");
+    expect_parsed(SLICE("~2\r\n+a\r\n+b\r\n"), "[t\"a\",t\"b\"]");
+    expect_parsed(SLICE("%2\r\n+a\r\n:1\r\n+b\r\n_\r\n"), "[t\"a\",1,t\"b\",null]");
+    expect_parsed(SLICE(">3\r\n+message\r\n$1\r\nc\r\n$2\r\nhi\r\n"),
+                  ">[t\"message\",t\"c\",t\"hi\"]");
+    expect_parsed(SLICE("*4\r\n*2\r\n:1\r\n*0\r\n$1\r\nx\r\n%1\r\n+k\r\n*1\r\n-E e\r\n:2\r\n"),
+                  "[[1,[]],t\"x\",[t\"k\",[e\"E e\"]],2]");
 }
 
-static void replies_follow_each_other(void **state)
+static void consecutive_replies_are_parsed(void **state)
 {
     (void)state;
     struct resp_parser parser = {0};
     const struct resp_value *reply;
     size_t len;
-    struct slice input = SLICE("+a\r\n*1\r\n:1\r\n+b\r\n$3\r\nab");
+    struct slice text = SLICE("+a\r\n*1\r\n:1\r\n+b\r\n$3\r\nab");
+    char *copy = exact_copy(text);
+    struct slice input = {copy, text.len};
     const char *expected[] = {"t\"a\"", "[1]", "t\"b\""};
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(resp_parse(&parser, input, &reply, &len), RESP_COMPLETE);
-        expect_reads(reply, expected[i]);
+        expect_reply(reply, expected[i]);
         input = slice_after(input, len);
     }
     assert_int_equal(resp_parse(&parser, input, &reply, &len), RESP_INCOMPLETE);
     resp_parser_restart(&parser);
     assert_int_equal(resp_parse(&parser, SLICE("+c\r\n"), &reply, &len), RESP_COMPLETE);
-    expect_reads(reply, "t\"c\"");
+    expect_reply(reply, "t\"c\"");
+    free(copy);
     resp_parser_free(&parser);
 }
 
-static void nonsense_is_refused(void **state)
+static void malformed_replies_are_invalid(void **state)
 {
     (void)state;
     static const char *const inputs[] = {"\r\n",
@@ -170,21 +171,21 @@ static void nonsense_is_refused(void **state)
                                          ":99999999999999999999\r\n",
                                          ":-9223372036854775809\r\n"};
     for (size_t i = 0; i < sizeof(inputs) / sizeof(inputs[0]); i++)
-        assert_int_equal(result_of(slice_of(inputs[i])), RESP_INVALID);
+        assert_int_equal(parse_result(slice_of(inputs[i])), RESP_INVALID);
 }
 
-static void lengths_are_bounded_before_they_are_believed(void **state)
+static void announced_lengths_are_bounded(void **state)
 {
     (void)state;
-    assert_int_equal(result_of(SLICE("$16777216\r\n")), RESP_INCOMPLETE);
-    assert_int_equal(result_of(SLICE("$16777217\r\n")), RESP_INVALID);
-    assert_int_equal(result_of(SLICE("!9223372036854775807\r\n")), RESP_INVALID);
-    assert_int_equal(result_of(SLICE("*262143\r\n")), RESP_INCOMPLETE);
-    assert_int_equal(result_of(SLICE("*262144\r\n")), RESP_INVALID);
-    assert_int_equal(result_of(SLICE("%131072\r\n")), RESP_INVALID);
-    assert_int_equal(result_of(SLICE("%9223372036854775807\r\n")), RESP_INVALID);
-    assert_int_equal(result_of(SLICE("*2\r\n*262141\r\n")), RESP_INCOMPLETE);
-    assert_int_equal(result_of(SLICE("*2\r\n*262142\r\n")), RESP_INVALID);
+    assert_int_equal(parse_result(SLICE("$16777216\r\n")), RESP_INCOMPLETE);
+    assert_int_equal(parse_result(SLICE("$16777217\r\n")), RESP_INVALID);
+    assert_int_equal(parse_result(SLICE("!9223372036854775807\r\n")), RESP_INVALID);
+    assert_int_equal(parse_result(SLICE("*262143\r\n")), RESP_INCOMPLETE);
+    assert_int_equal(parse_result(SLICE("*262144\r\n")), RESP_INVALID);
+    assert_int_equal(parse_result(SLICE("%131072\r\n")), RESP_INVALID);
+    assert_int_equal(parse_result(SLICE("%9223372036854775807\r\n")), RESP_INVALID);
+    assert_int_equal(parse_result(SLICE("*2\r\n*262141\r\n")), RESP_INCOMPLETE);
+    assert_int_equal(parse_result(SLICE("*2\r\n*262142\r\n")), RESP_INVALID);
 }
 
 static void nesting_is_bounded(void **state)
@@ -195,33 +196,33 @@ static void nesting_is_bounded(void **state)
         buffer_append_text(&deep, "*1\r\n");
     size_t arrays = deep.len;
     buffer_append_text(&deep, ":1\r\n");
-    expect(buffer_slice(&deep), "[[[[[[[[1]]]]]]]]");
+    expect_parsed(buffer_slice(&deep), "[[[[[[[[1]]]]]]]]");
     deep.len = arrays;
     buffer_append_text(&deep, "*1\r\n:1\r\n");
-    assert_int_equal(result_of(buffer_slice(&deep)), RESP_INVALID);
+    assert_int_equal(parse_result(buffer_slice(&deep)), RESP_INVALID);
     buffer_free(&deep);
 }
 
-static void a_line_is_bounded(void **state)
+static void line_length_is_bounded(void **state)
 {
     (void)state;
     struct buffer line = BUFFER_INIT;
     buffer_append_byte(&line, '+');
     while (line.len < RESP_LINE_BYTES_MAX - 1)
         buffer_append_byte(&line, 'x');
-    assert_int_equal(result_of(buffer_slice(&line)), RESP_INCOMPLETE);
+    assert_int_equal(parse_result(buffer_slice(&line)), RESP_INCOMPLETE);
     buffer_append_text(&line, "\r");
-    assert_int_equal(result_of(buffer_slice(&line)), RESP_INCOMPLETE);
+    assert_int_equal(parse_result(buffer_slice(&line)), RESP_INCOMPLETE);
     buffer_append_text(&line, "\n");
-    assert_int_equal(result_of(buffer_slice(&line)), RESP_COMPLETE);
+    assert_int_equal(parse_result(buffer_slice(&line)), RESP_COMPLETE);
     line.len -= 2;
     buffer_append_text(&line, "xx");
-    assert_int_equal(result_of(buffer_slice(&line)), RESP_INVALID);
+    assert_int_equal(parse_result(buffer_slice(&line)), RESP_INVALID);
     buffer_free(&line);
 }
 
-/* Each piece of a long reply is read once: this would take minutes otherwise. */
-static void a_long_reply_in_many_pieces_is_read_once(void **state)
+/* Parsing from the start again after each piece would take minutes. */
+static void long_reply_in_many_pieces_is_parsed_once(void **state)
 {
     enum { ITEMS = 200000 };
     (void)state;
@@ -244,7 +245,7 @@ static void a_long_reply_in_many_pieces_is_read_once(void **state)
     resp_parser_free(&parser);
 }
 
-static void commands_carry_any_bytes(void **state)
+static void commands_may_contain_any_bytes(void **state)
 {
     (void)state;
     struct buffer out = BUFFER_INIT;
@@ -262,7 +263,7 @@ static void commands_carry_any_bytes(void **state)
     buffer_free(&out);
 }
 
-static void errors_are_known_by_their_first_word(void **state)
+static void errors_are_matched_by_their_first_word(void **state)
 {
     (void)state;
     struct resp_value error = {.type = RESP_ERROR, .text = SLICE("MOVED 1 a:1")};
@@ -278,15 +279,15 @@ static void errors_are_known_by_their_first_word(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_type_is_read_whatever_the_pieces),
-        cmocka_unit_test(replies_follow_each_other),
-        cmocka_unit_test(nonsense_is_refused),
-        cmocka_unit_test(lengths_are_bounded_before_they_are_believed),
+        cmocka_unit_test(every_type_is_parsed_in_any_pieces),
+        cmocka_unit_test(consecutive_replies_are_parsed),
+        cmocka_unit_test(malformed_replies_are_invalid),
+        cmocka_unit_test(announced_lengths_are_bounded),
         cmocka_unit_test(nesting_is_bounded),
-        cmocka_unit_test(a_line_is_bounded),
-        cmocka_unit_test(a_long_reply_in_many_pieces_is_read_once),
-        cmocka_unit_test(commands_carry_any_bytes),
-        cmocka_unit_test(errors_are_known_by_their_first_word),
+        cmocka_unit_test(line_length_is_bounded),
+        cmocka_unit_test(long_reply_in_many_pieces_is_parsed_once),
+        cmocka_unit_test(commands_may_contain_any_bytes),
+        cmocka_unit_test(errors_are_matched_by_their_first_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
