@@ -15,20 +15,20 @@ union rights {
     char bytes[CMSG_SPACE(sizeof(int))];
 };
 
-/* An abstract name begins with a zero byte; the length of the address says how long it is. */
-static socklen_t set_abstract_address(struct sockaddr_un *out, struct slice name)
+/* An abstract name begins with a zero byte and ends with the address. */
+static socklen_t set_fd_passing_address(struct sockaddr_un *out, struct slice name)
 {
     *out = (struct sockaddr_un){.sun_family = AF_UNIX};
     memcpy(out->sun_path + 1, name.data, name.len);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + name.len);
 }
 
-static int make_packet_socket(void)
+static int make_fd_passing_socket(void)
 {
     return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
-static bool runs_as_our_user(int fd)
+static bool fd_passing_peer_is_our_user(int fd)
 {
     struct ucred peer;
     socklen_t len = sizeof(peer);
@@ -59,41 +59,27 @@ bool fd_passing_send(struct slice name, int fd, struct slice bytes)
     struct sockaddr_un address;
     if (name.len > FD_PASSING_NAME_BYTES_MAX || bytes.len == 0 || bytes.len > FD_PASSING_BYTES_MAX)
         return false;
-    socklen_t len = set_abstract_address(&address, name);
-    int to = make_packet_socket();
+    socklen_t len = set_fd_passing_address(&address, name);
+    int to = make_fd_passing_socket();
     if (to < 0)
         return false;
-    bool sent = connect(to, (const struct sockaddr *)&address, len) == 0 && runs_as_our_user(to) &&
-                send_fd_packet(to, fd, bytes);
+    bool sent = connect(to, (const struct sockaddr *)&address, len) == 0 &&
+                fd_passing_peer_is_our_user(to) && send_fd_packet(to, fd, bytes);
     close(to);
     return sent;
 }
 
 /* ---- receiving ---- */
 
-static void close_sender(struct fd_passing_sender *sender)
+static void close_fd_sender(struct fd_passing_sender *sender)
 {
     if (sender->source.fd >= 0)
-        close(sender->source.fd); /* which takes it out of epoll */
+        close(sender->source.fd); /* also removes it from epoll */
     sender->source.fd = -1;
 }
 
-/* Returns the descriptor of a packet, or -1; a packet that was truncated or has no bytes has none. */
-static int take_descriptor(struct msghdr *message, ssize_t bytes_len)
-{
-    int fd = -1;
-    struct cmsghdr *header = CMSG_FIRSTHDR(message);
-    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-        header->cmsg_len == CMSG_LEN(sizeof(fd)))
-        memcpy(&fd, CMSG_DATA(header), sizeof(fd));
-    if (fd >= 0 && (bytes_len == 0 || message->msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
-}
-
-/* Returns false when the packet has not arrived yet. */
+/* Returns false when the packet has not arrived yet. Drops one that is truncated, or has no bytes or no
+ * descriptor. */
 static bool receive_fd_packet(struct fd_passing_sender *sender, char *out)
 {
     struct fd_passing *receiver = sender->receiver;
@@ -108,31 +94,37 @@ static bool receive_fd_packet(struct fd_passing_sender *sender, char *out)
     ssize_t got = recvmsg(sender->source.fd, &message, MSG_CMSG_CLOEXEC);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
-    int fd = got >= 0 ? take_descriptor(&message, got) : -1;
-    if (fd >= 0)
+    int fd = -1;
+    struct cmsghdr *header = got >= 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+        header->cmsg_len == CMSG_LEN(sizeof(fd)))
+        memcpy(&fd, CMSG_DATA(header), sizeof(fd));
+    if (fd >= 0 && (got == 0 || message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+        close(fd);
+    else if (fd >= 0)
         receiver->on_received(receiver->arg, fd, (struct slice){out, (size_t)got});
     return true;
 }
 
 /* Takes the packet if it has arrived. When out of memory, drops the sender and its packet. */
-static void serve_sender(struct fd_passing_sender *sender)
+static void serve_fd_sender(struct fd_passing_sender *sender)
 {
     char *bytes = malloc(FD_PASSING_BYTES_MAX);
     if (!bytes || receive_fd_packet(sender, bytes))
-        close_sender(sender);
+        close_fd_sender(sender);
     free(bytes);
 }
 
-/* A turn may still hold an event of a sender that was closed, or whose place another one has now. */
-static void on_sender_ready(struct loop_source *source, uint32_t events)
+/* A turn may still hold an event of a sender that was closed or replaced. */
+static void on_fd_sender_ready(struct loop_source *source, uint32_t events)
 {
     (void)events;
     if (source->fd >= 0)
-        serve_sender(CONTAINER_OF(source, struct fd_passing_sender, source));
+        serve_fd_sender(CONTAINER_OF(source, struct fd_passing_sender, source));
 }
 
 /* Returns a free place, or that of the oldest sender. */
-static struct fd_passing_sender *find_sender_place(struct fd_passing *receiver)
+static struct fd_passing_sender *find_fd_sender_place(struct fd_passing *receiver)
 {
     struct fd_passing_sender *oldest = &receiver->senders[0];
     for (size_t i = 0; i < FD_PASSING_SENDERS_MAX; i++) {
@@ -142,7 +134,7 @@ static struct fd_passing_sender *find_sender_place(struct fd_passing *receiver)
         if (sender->number < oldest->number)
             oldest = sender;
     }
-    close_sender(oldest);
+    close_fd_sender(oldest);
     return oldest;
 }
 
@@ -153,7 +145,7 @@ static void pause_fd_passing(struct fd_passing *receiver)
 }
 
 /* Returns whether another sender may wait. Without descriptors it pauses instead of spinning. */
-static bool accept_sender(struct fd_passing *receiver)
+static bool accept_fd_sender(struct fd_passing *receiver)
 {
     int fd = accept4(receiver->source.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0 && errno != EAGAIN && errno != EINTR) {
@@ -162,16 +154,16 @@ static bool accept_sender(struct fd_passing *receiver)
     }
     if (fd < 0)
         return false;
-    if (!runs_as_our_user(fd)) {
+    if (!fd_passing_peer_is_our_user(fd)) {
         close(fd);
         return true;
     }
-    struct fd_passing_sender *sender = find_sender_place(receiver);
+    struct fd_passing_sender *sender = find_fd_sender_place(receiver);
     sender->source.fd = fd;
     sender->number = receiver->sender_count++;
-    serve_sender(sender); /* its packet is most likely there already */
+    serve_fd_sender(sender); /* its packet has probably arrived already */
     if (sender->source.fd >= 0 && !loop_add_level(receiver->loop, &sender->source))
-        close_sender(sender);
+        close_fd_sender(sender);
     return true;
 }
 
@@ -180,7 +172,7 @@ static void on_fd_passing_ready(struct loop_source *source, uint32_t events)
     (void)events;
     struct fd_passing *receiver = CONTAINER_OF(source, struct fd_passing, source);
     for (int taken = 0; taken < FD_PASSING_ACCEPTS_PER_TURN && source->fd >= 0; taken++)
-        if (!accept_sender(receiver))
+        if (!accept_fd_sender(receiver))
             return;
 }
 
@@ -202,13 +194,13 @@ bool fd_passing_open(struct fd_passing *receiver, struct loop *loop, struct slic
                                     .arg = arg};
     for (size_t i = 0; i < FD_PASSING_SENDERS_MAX; i++)
         receiver->senders[i] = (struct fd_passing_sender){
-            .source = {.fd = -1, .on_ready = on_sender_ready}, .receiver = receiver};
+            .source = {.fd = -1, .on_ready = on_fd_sender_ready}, .receiver = receiver};
     if (name.len > FD_PASSING_NAME_BYTES_MAX) {
         errno = ENAMETOOLONG;
         return false;
     }
-    socklen_t len = set_abstract_address(&address, name);
-    receiver->source.fd = make_packet_socket();
+    socklen_t len = set_fd_passing_address(&address, name);
+    receiver->source.fd = make_fd_passing_socket();
     if (receiver->source.fd >= 0 &&
         bind(receiver->source.fd, (const struct sockaddr *)&address, len) == 0 &&
         listen(receiver->source.fd, FD_PASSING_BACKLOG) == 0 &&
@@ -228,5 +220,5 @@ void fd_passing_close(struct fd_passing *receiver)
     close(receiver->source.fd);
     receiver->source.fd = -1;
     for (size_t i = 0; i < FD_PASSING_SENDERS_MAX; i++)
-        close_sender(&receiver->senders[i]);
+        close_fd_sender(&receiver->senders[i]);
 }

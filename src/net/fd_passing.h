@@ -7,16 +7,16 @@
  *   fd_passing_open(): accept, check the sender's user ──► a sender ──its packet arrives──► `on_received`
  *
  * Processes share a port by SO_REUSEPORT only if they run as the same user, and the same holds here: both
- * ends ask the kernel for the other's user and stop when it differs, so that nobody gets a client's bytes by
- * taking the name of a process that has gone. Each network namespace has its own names, as it has its own
+ * ends ask the kernel for the other's user and stop when it differs, so that another user cannot receive a
+ * client's bytes under the name of a process that has exited. Each network namespace has its own names, as it has its own
  * ports.
  *
- * Sending never waits: the kernel queues the packet, or the sender keeps what it has. There is no answer; a
+ * Sending never waits: the kernel queues the packet, or the sender keeps its descriptor. There is no answer; a
  * packet whose receiver exits before it reads it is lost, and the client's connection ends.
  *
  * Bounds: FD_PASSING_BACKLOG packets in transit, FD_PASSING_BYTES_MAX bytes in each,
  * FD_PASSING_ACCEPTS_PER_TURN per turn. A packet follows its connection at once; when
- * FD_PASSING_SENDERS_MAX senders keep us waiting for it nevertheless, a new one replaces the oldest. The
+ * FD_PASSING_SENDERS_MAX senders have not sent theirs yet, a new one replaces the oldest. The
  * owner embeds the struct, which allocates nothing while it waits. One thread.
  */
 #ifndef ROLLCALL_NET_FD_PASSING_H
@@ -39,7 +39,7 @@ enum {
 
 struct fd_passing;
 
-/* Takes the descriptor; `bytes` last the call. */
+/* Takes the descriptor; `bytes` are valid until it returns. */
 typedef void (*fd_passing_on_received)(void *arg, int fd, struct slice bytes);
 
 /* Another process that has connected and not sent its packet yet. */
@@ -59,15 +59,15 @@ struct fd_passing {
     void *arg;
 };
 
-/* Opens it under a name that nobody else may have yet. Returns false, with errno, and leaves it closed. */
+/* Opens it under a name that no other process may have. Returns false, with errno, and leaves it closed. */
 bool fd_passing_open(struct fd_passing *receiver, struct loop *loop, struct slice name,
                      fd_passing_on_received on_received, void *arg);
 
 /* Packets in transit are lost. Does nothing when it is not open. */
 void fd_passing_close(struct fd_passing *receiver);
 
-/* Gives a socket, and bytes, to the process with that name. Returns false when no process of our user has
- * it, or its queue is full; nothing was sent then. The caller closes its descriptor in any case. */
+/* Sends a socket and bytes to the process with that name. Returns false, having sent nothing, when no
+ * process of our user has the name or its queue is full. The caller closes its descriptor in any case. */
 bool fd_passing_send(struct slice name, int fd, struct slice bytes);
 
 #endif

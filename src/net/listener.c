@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The kernel detects peers that vanished without closing. */
+/* With these the kernel detects peers that vanished without closing. */
 enum { KEEPALIVE_IDLE_S = 60, KEEPALIVE_INTERVAL_S = 15, KEEPALIVE_PROBES = 4 };
 
 static void pause_listener(struct listener *listener)
@@ -21,29 +21,23 @@ static void pause_listener(struct listener *listener)
                    listener->loop->clock.now_ms + LISTENER_PAUSE_MS);
 }
 
-/* Returns whether another connection may wait. */
-static bool accept_connection(struct listener *listener)
-{
-    int fd = accept4(listener->source.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd >= 0) {
-        listener->on_accepted(listener->arg, fd);
-        return true;
-    }
-    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        log_warn("accept_paused", "error=%s", log_sentence(slice_of(strerror(errno))));
-        loop_remove(listener->loop, &listener->source);
-        pause_listener(listener);
-    }
-    return errno == EINTR || errno == ECONNABORTED;
-}
-
 static void on_listener_ready(struct loop_source *source, uint32_t events)
 {
     (void)events;
     struct listener *listener = CONTAINER_OF(source, struct listener, source);
-    for (int taken = 0; taken < LISTENER_ACCEPTS_PER_TURN; taken++)
-        if (!accept_connection(listener))
+    for (int accepts = 0; accepts < LISTENER_ACCEPTS_PER_TURN; accepts++) {
+        int fd = accept4(source->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            listener->on_accepted(listener->arg, fd);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            log_warn("accept_paused", "error=%s", log_sentence(slice_of(strerror(errno))));
+            loop_remove(listener->loop, source);
+            pause_listener(listener);
             return;
+        } else if (errno != EINTR && errno != ECONNABORTED) {
+            return;
+        }
+    }
 }
 
 static void on_listener_pause_over(struct wheel_timer *timer)
@@ -53,7 +47,7 @@ static void on_listener_pause_over(struct wheel_timer *timer)
         pause_listener(listener);
 }
 
-static void set_socket_option(int fd, int level, int name, int value)
+static void set_listener_option(int fd, int level, int name, int value)
 {
     setsockopt(fd, level, name, &value, sizeof(value));
 }
@@ -64,15 +58,15 @@ static int open_listening_socket(const struct sockaddr_storage *address, socklen
     int fd = socket(address->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
-    set_socket_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-    set_socket_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+    set_listener_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    set_listener_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
     /* accepted sockets inherit these */
-    set_socket_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    set_socket_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, (int)options->unsent_bytes_max);
-    set_socket_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    set_socket_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
-    set_socket_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);
-    set_socket_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
+    set_listener_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    set_listener_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, (int)options->unsent_bytes_max);
+    set_listener_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_listener_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
+    set_listener_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);
+    set_listener_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
     if (bind(fd, (const struct sockaddr *)address, address_len) == 0 &&
         listen(fd, options->backlog) == 0)
         return fd;
@@ -103,7 +97,8 @@ static bool resolve_listen_address(const struct listener_options *options,
     return true;
 }
 
-static uint16_t read_bound_port(int fd)
+/* Returns 0 when the system does not report it. */
+static uint16_t read_listener_port(int fd)
 {
     union {
         struct sockaddr any;
@@ -138,7 +133,7 @@ bool listener_open(struct listener *listener, struct loop *loop,
         listener_close(listener);
         return false;
     }
-    listener->port = read_bound_port(listener->source.fd);
+    listener->port = read_listener_port(listener->source.fd);
     return true;
 }
 

@@ -1,4 +1,4 @@
-/* Accepting, and what a listener does when the system is out of what that takes. */
+/* Accepting connections, also when descriptors or kernel memory run out. */
 #include "net/listener.h"
 
 #include <arpa/inet.h>
@@ -13,18 +13,18 @@
 struct fixture {
     struct loop loop;
     struct listener listener;
-    struct rlimit descriptors; /* as it was */
+    struct rlimit descriptors; /* the original limit */
     int client;
     unsigned accepted;
 };
 
-/* Time that only the test moves. */
-static void stand_still(struct clock *clock)
+/* Only the test advances the clock. */
+static void keep_clock(struct clock *clock)
 {
     (void)clock;
 }
 
-static void accepted(void *arg, int fd)
+static void on_accepted(void *arg, int fd)
 {
     ((struct fixture *)arg)->accepted++;
     close(fd);
@@ -35,7 +35,7 @@ static void turn(struct fixture *fixture)
     loop_turn(&fixture->loop, 0);
 }
 
-/* Connected as soon as it returns: the kernel needs no accept() for that. */
+/* Connected when it returns: the kernel does not wait for accept(). */
 static int dial(const struct fixture *fixture)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
@@ -46,10 +46,10 @@ static int dial(const struct fixture *fixture)
     return fd;
 }
 
-/* No descriptor is left to accept with. */
+/* Leaves no descriptor for accept(). */
 static void use_up_descriptors(struct fixture *fixture)
 {
-    int next = dup(fixture->client); /* the lowest that is free */
+    int next = dup(fixture->client); /* the lowest free one */
     struct rlimit limit = fixture->descriptors;
     close(next);
     limit.rlim_cur = (rlim_t)next;
@@ -67,28 +67,28 @@ static void pass(struct fixture *fixture, int64_t ms)
     turn(fixture);
 }
 
-static void who_comes_is_accepted(void **state)
+static void connection_is_accepted(void **state)
 {
     struct fixture *fixture = *state;
     turn(fixture);
     assert_int_equal(fixture->accepted, 1);
 }
 
-static void without_descriptors_it_rests_and_then_accepts(void **state)
+static void listener_pauses_without_descriptors_then_accepts(void **state)
 {
     struct fixture *fixture = *state;
     use_up_descriptors(fixture);
     turn(fixture);
     give_descriptors_back(fixture);
-    turn(fixture); /* it rests, and does not spin */
+    turn(fixture); /* paused: does not spin */
     assert_int_equal(fixture->accepted, 0);
     pass(fixture, LISTENER_PAUSE_MS);
     turn(fixture);
     assert_int_equal(fixture->accepted, 1);
 }
 
-/* The end of its rest needs memory of the kernel's, which may be short then as well. */
-static void one_that_cannot_be_watched_again_yet_is_not_forgotten(void **state)
+/* Watching the socket again needs kernel memory, which may be short as well. */
+static void listener_retries_when_epoll_fails_after_a_pause(void **state)
 {
     struct fixture *fixture = *state;
     int epoll_fd = fixture->loop.epoll_fd;
@@ -111,9 +111,9 @@ static int set_up(void **state)
     char error[LISTENER_ERROR_TEXT_MAX];
     *state = fixture;
     if (!loop_init(&fixture->loop) || getrlimit(RLIMIT_NOFILE, &fixture->descriptors) < 0 ||
-        !listener_open(&fixture->listener, &fixture->loop, &options, accepted, fixture, error))
+        !listener_open(&fixture->listener, &fixture->loop, &options, on_accepted, fixture, error))
         return -1;
-    fixture->loop.advance = stand_still;
+    fixture->loop.advance = keep_clock;
     fixture->client = dial(fixture);
     return 0;
 }
@@ -134,9 +134,9 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        with_fixture(who_comes_is_accepted),
-        with_fixture(without_descriptors_it_rests_and_then_accepts),
-        with_fixture(one_that_cannot_be_watched_again_yet_is_not_forgotten),
+        with_fixture(connection_is_accepted),
+        with_fixture(listener_pauses_without_descriptors_then_accepts),
+        with_fixture(listener_retries_when_epoll_fails_after_a_pause),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,8 +31,8 @@ void loop_free(struct loop *loop)
     loop->read_buffer = NULL;
 }
 
-static bool control_epoll(struct loop *loop, int operation, struct loop_source *source,
-                          uint32_t events)
+static bool loop_control_epoll(struct loop *loop, int operation, struct loop_source *source,
+                               uint32_t events)
 {
     struct epoll_event event = {.events = events, .data.ptr = source};
     return epoll_ctl(loop->epoll_fd, operation, source->fd, &event) == 0;
@@ -40,22 +40,24 @@ static bool control_epoll(struct loop *loop, int operation, struct loop_source *
 
 bool loop_add(struct loop *loop, struct loop_source *source)
 {
-    return control_epoll(loop, EPOLL_CTL_ADD, source, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+    return loop_control_epoll(loop, EPOLL_CTL_ADD, source,
+                              EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
 }
 
 bool loop_rebind(struct loop *loop, struct loop_source *source)
 {
-    return control_epoll(loop, EPOLL_CTL_MOD, source, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+    return loop_control_epoll(loop, EPOLL_CTL_MOD, source,
+                              EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
 }
 
 bool loop_add_level(struct loop *loop, struct loop_source *source)
 {
-    return control_epoll(loop, EPOLL_CTL_ADD, source, EPOLLIN);
+    return loop_control_epoll(loop, EPOLL_CTL_ADD, source, EPOLLIN);
 }
 
 void loop_remove(struct loop *loop, struct loop_source *source)
 {
-    control_epoll(loop, EPOLL_CTL_DEL, source, 0);
+    loop_control_epoll(loop, EPOLL_CTL_DEL, source, 0);
     for (size_t i = 0; i < loop->undelivered_count; i++)
         if (loop->undelivered[i].data.ptr == source)
             loop->undelivered[i].data.ptr = NULL;
@@ -71,20 +73,7 @@ void loop_defer(struct loop *loop, struct loop_task *task)
     loop->tasks_end = &task->next;
 }
 
-static void run_loop_tasks(struct loop *loop)
-{
-    struct loop_task *task = loop->tasks;
-    loop->tasks = NULL;
-    loop->tasks_end = &loop->tasks;
-    while (task) {
-        struct loop_task *next = task->next;
-        task->queued = false;
-        task->run(task);
-        task = next;
-    }
-}
-
-static int limit_wait_ms(const struct loop *loop, int wait_ms)
+static int loop_limit_wait_ms(const struct loop *loop, int wait_ms)
 {
     if (loop->tasks)
         return 0;
@@ -107,7 +96,8 @@ int64_t loop_turn_us(const struct loop *loop)
 void loop_turn(struct loop *loop, int wait_ms)
 {
     struct epoll_event events[LOOP_EVENTS_MAX];
-    int count = epoll_wait(loop->epoll_fd, events, LOOP_EVENTS_MAX, limit_wait_ms(loop, wait_ms));
+    int count =
+        epoll_wait(loop->epoll_fd, events, LOOP_EVENTS_MAX, loop_limit_wait_ms(loop, wait_ms));
     loop->advance(&loop->clock);
     loop->turn_started_us = clock_microseconds();
     loop->undelivered = events;
@@ -120,7 +110,15 @@ void loop_turn(struct loop *loop, int wait_ms)
             source->on_ready(source, event->events);
     }
     wheel_advance(&loop->wheel, loop->clock.now_ms, LOOP_TIMERS_MAX);
-    run_loop_tasks(loop);
+    struct loop_task *task = loop->tasks;
+    loop->tasks = NULL;
+    loop->tasks_end = &loop->tasks;
+    while (task) {
+        struct loop_task *next = task->next;
+        task->queued = false;
+        task->run(task);
+        task = next;
+    }
 }
 
 void loop_run(struct loop *loop)

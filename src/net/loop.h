@@ -5,8 +5,8 @@
  * deferred so far. All work of a turn is bounded (LOOP_EVENTS_MAX, LOOP_TIMERS_MAX, what sources read at a
  * time); the rest is done in the next turn, which then does not wait.
  *
- * Sources are edge-triggered and registered once for reading and writing: a source remembers that it is
- * readable or writable until a call returns EAGAIN. Nothing is freed inside a callback: mark it, and free
+ * Sources are edge-triggered and registered once for reading and writing: a source stays marked as
+ * readable or writable until a system call returns EAGAIN. Nothing is freed inside a callback: mark it, and free
  * it in a task.
  *
  * The caller owns the memory of sources, timers and tasks. One thread; only loop_stop() and the mailbox
@@ -45,7 +45,7 @@ struct loop_task {
 struct loop {
     int epoll_fd;
     struct clock clock;                   /* as of this turn */
-    void (*advance)(struct clock *clock); /* clock_advance(), unless a test has its own time */
+    void (*advance)(struct clock *clock); /* clock_advance(); virtual time in tests */
     int64_t turn_started_us;
     struct epoll_event *undelivered; /* events of this turn that no source has seen yet */
     size_t undelivered_count;
@@ -63,7 +63,7 @@ void loop_free(struct loop *loop);
 /* Registers a source for reading and writing, edge-triggered. Returns false with errno on failure. */
 bool loop_add(struct loop *loop, struct loop_source *source);
 
-/* Sends the descriptor's events to this source from now on, instead of another. */
+/* Makes this source the receiver of the descriptor's events, instead of another source. */
 bool loop_rebind(struct loop *loop, struct loop_source *source);
 
 /* Level-triggered, reading only: for listeners and eventfds. */

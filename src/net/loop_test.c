@@ -18,11 +18,11 @@ struct probe {
     struct loop_task task;
     struct wheel_timer timer;
     struct loop *loop;
-    uint32_t events; /* all that came */
+    uint32_t events; /* all events of the last turn */
     unsigned calls;
     unsigned runs;
     unsigned fired;
-    unsigned defers_left; /* tasks defer themselves so often */
+    unsigned defers_left; /* how often the task defers itself */
 };
 
 struct fixture {
@@ -31,14 +31,14 @@ struct fixture {
     struct probe probe;
 };
 
-static void ready(struct loop_source *source, uint32_t events)
+static void on_probe_ready(struct loop_source *source, uint32_t events)
 {
     struct probe *probe = CONTAINER_OF(source, struct probe, source);
     probe->events |= events;
     probe->calls++;
 }
 
-static void run(struct loop_task *task)
+static void run_probe_task(struct loop_task *task)
 {
     struct probe *probe = CONTAINER_OF(task, struct probe, task);
     probe->runs++;
@@ -48,13 +48,13 @@ static void run(struct loop_task *task)
     }
 }
 
-static void fire(struct wheel_timer *timer)
+static void on_probe_timer(struct wheel_timer *timer)
 {
     CONTAINER_OF(timer, struct probe, timer)->fired++;
 }
 
-/* A clock that the test moves, a millisecond per turn. */
-static void tick(struct clock *clock)
+/* Virtual time: one millisecond per turn. */
+static void advance_one_ms(struct clock *clock)
 {
     clock->now_ms++;
     clock->wall_ms++;
@@ -66,9 +66,9 @@ static int set_up(void **state)
     *state = fixture;
     if (!loop_init(&fixture->loop))
         return -1;
-    fixture->probe = (struct probe){.source = {.on_ready = ready},
-                                    .task = {.run = run},
-                                    .timer = {.fire = fire},
+    fixture->probe = (struct probe){.source = {.on_ready = on_probe_ready},
+                                    .task = {.run = run_probe_task},
+                                    .timer = {.fire = on_probe_timer},
                                     .loop = &fixture->loop};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fixture->pair) < 0)
         return -1;
@@ -94,80 +94,80 @@ static uint32_t turn(struct fixture *fixture)
     return fixture->probe.events;
 }
 
-static void say(struct fixture *fixture, const char *text)
+static void write_to_source(struct fixture *fixture, const char *text)
 {
     assert_int_equal(write(fixture->pair[1], text, strlen(text)), (ssize_t)strlen(text));
 }
 
-static void sources_are_told_of_edges(void **state)
+static void sources_get_edge_triggered_events(void **state)
 {
     struct fixture *fixture = *state;
     assert_true(loop_add(&fixture->loop, &fixture->probe.source));
     assert_int_equal(turn(fixture), EPOLLOUT);
     assert_int_equal(turn(fixture), 0);
-    say(fixture, "x");
+    write_to_source(fixture, "x");
     assert_true(turn(fixture) & EPOLLIN);
-    assert_int_equal(turn(fixture), 0); /* once, though nothing was read */
+    assert_int_equal(turn(fixture), 0); /* reported once, though nothing was read */
     shutdown(fixture->pair[1], SHUT_WR);
     assert_true(turn(fixture) & EPOLLRDHUP);
     loop_remove(&fixture->loop, &fixture->probe.source);
 }
 
-static void level_sources_are_told_again(void **state)
+static void level_sources_get_events_again(void **state)
 {
     struct fixture *fixture = *state;
     assert_true(loop_add_level(&fixture->loop, &fixture->probe.source));
     assert_int_equal(turn(fixture), 0);
-    say(fixture, "x");
+    write_to_source(fixture, "x");
     assert_int_equal(turn(fixture), EPOLLIN);
     assert_int_equal(turn(fixture), EPOLLIN);
     loop_remove(&fixture->loop, &fixture->probe.source);
     assert_int_equal(turn(fixture), 0);
 }
 
-/* Two that remove each other: whichever is told first, the other is not. */
+/* Two sources that remove each other: the first one called keeps the other from being called. */
 struct rival {
     struct probe probe;
     struct rival *other;
 };
 
-static void remove_other(struct loop_source *source, uint32_t events)
+static void on_ready_remove_other(struct loop_source *source, uint32_t events)
 {
     struct rival *rival = CONTAINER_OF(source, struct rival, probe.source);
-    ready(source, events);
+    on_probe_ready(source, events);
     loop_remove(rival->probe.loop, &rival->other->probe.source);
 }
 
-static void a_source_removed_in_its_turn_is_told_nothing(void **state)
+static void removed_source_gets_no_event_of_the_same_turn(void **state)
 {
     struct fixture *fixture = *state;
     struct rival rivals[2];
     for (size_t i = 0; i < 2; i++) {
         rivals[i] = (struct rival){.probe = fixture->probe, .other = &rivals[1 - i]};
         rivals[i].probe.source =
-            (struct loop_source){.fd = fixture->pair[i], .on_ready = remove_other};
-        assert_true(loop_add(&fixture->loop, &rivals[i].probe.source)); /* both can be written to */
+            (struct loop_source){.fd = fixture->pair[i], .on_ready = on_ready_remove_other};
+        assert_true(loop_add(&fixture->loop, &rivals[i].probe.source)); /* both are writable */
     }
     loop_turn(&fixture->loop, 0);
     assert_int_equal(rivals[0].probe.calls + rivals[1].probe.calls, 1);
 }
 
-static void events_go_to_the_source_that_was_bound_last(void **state)
+static void events_go_to_the_source_bound_last(void **state)
 {
     struct fixture *fixture = *state;
     struct probe other = fixture->probe;
     assert_true(loop_add(&fixture->loop, &fixture->probe.source));
     turn(fixture);
     assert_true(loop_rebind(&fixture->loop, &other.source));
-    say(fixture, "x");
+    write_to_source(fixture, "x");
     assert_int_equal(turn(fixture), 0);
     assert_true(other.events & EPOLLIN);
 }
 
-static void a_descriptor_that_cannot_be_watched_is_refused(void **state)
+static void invalid_descriptor_is_refused(void **state)
 {
     struct fixture *fixture = *state;
-    struct loop_source source = {.fd = -1, .on_ready = ready};
+    struct loop_source source = {.fd = -1, .on_ready = on_probe_ready};
     assert_false(loop_add(&fixture->loop, &source));
     assert_false(loop_add_level(&fixture->loop, &source));
 }
@@ -184,7 +184,7 @@ static void tasks_run_once_at_the_end_of_the_turn(void **state)
     assert_int_equal(fixture->probe.runs, 1);
 }
 
-static void a_task_deferred_by_a_task_waits_for_the_next_turn(void **state)
+static void task_deferred_by_a_task_runs_in_the_next_turn(void **state)
 {
     struct fixture *fixture = *state;
     fixture->probe.defers_left = 2;
@@ -197,10 +197,10 @@ static void a_task_deferred_by_a_task_waits_for_the_next_turn(void **state)
     assert_int_equal(fixture->probe.runs, 3);
 }
 
-static void timers_fire_when_their_time_has_come(void **state)
+static void timers_fire_when_due(void **state)
 {
     struct fixture *fixture = *state;
-    fixture->loop.advance = tick;
+    fixture->loop.advance = advance_one_ms;
     int64_t start_ms = fixture->loop.clock.now_ms;
     loop_set_timer(&fixture->loop, &fixture->probe.timer, start_ms + 3);
     turn(fixture);
@@ -215,7 +215,7 @@ static void timers_fire_when_their_time_has_come(void **state)
     assert_int_equal(fixture->probe.fired, 1);
 }
 
-static void the_loop_sleeps_until_the_next_timer(void **state)
+static void loop_sleeps_until_the_next_timer(void **state)
 {
     struct fixture *fixture = *state;
     int64_t start_ms = fixture->loop.clock.now_ms;
@@ -228,7 +228,7 @@ static void the_loop_sleeps_until_the_next_timer(void **state)
     assert_true(fixture->loop.clock.now_ms >= start_ms + 30);
 }
 
-static void a_wait_ends_when_it_is_told_to(void **state)
+static void wait_ends_at_its_limit(void **state)
 {
     struct fixture *fixture = *state;
     int64_t start_ms = fixture->loop.clock.now_ms;
@@ -239,13 +239,13 @@ static void a_wait_ends_when_it_is_told_to(void **state)
     assert_true(loop_turn_us(&fixture->loop) >= 0);
 }
 
-static void a_turn_fires_so_many_timers(void **state)
+static void timers_per_turn_are_bounded(void **state)
 {
     enum { TIMERS = LOOP_TIMERS_MAX + 10 };
     struct fixture *fixture = *state;
     struct probe *probes = calloc(TIMERS, sizeof(*probes));
     for (size_t i = 0; i < TIMERS; i++) {
-        probes[i].timer.fire = fire;
+        probes[i].timer.fire = on_probe_timer;
         loop_set_timer(&fixture->loop, &probes[i].timer, 0);
     }
     unsigned fired = 0;
@@ -259,20 +259,20 @@ static void a_turn_fires_so_many_timers(void **state)
     free(probes);
 }
 
-static void *stop_from_elsewhere(void *arg)
+static void *run_stopping_thread(void *arg)
 {
     struct fixture *fixture = arg;
     loop_stop(&fixture->loop);
-    say(fixture, "wake up");
+    write_to_source(fixture, "wake up");
     return NULL;
 }
 
-static void it_runs_until_it_is_stopped(void **state)
+static void loop_runs_until_it_is_stopped(void **state)
 {
     struct fixture *fixture = *state;
     pthread_t thread;
     assert_true(loop_add_level(&fixture->loop, &fixture->probe.source));
-    pthread_create(&thread, NULL, stop_from_elsewhere, fixture);
+    pthread_create(&thread, NULL, run_stopping_thread, fixture);
     loop_run(&fixture->loop);
     pthread_join(thread, NULL);
 }
@@ -282,18 +282,18 @@ static void it_runs_until_it_is_stopped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        with_fixture(sources_are_told_of_edges),
-        with_fixture(level_sources_are_told_again),
-        with_fixture(a_source_removed_in_its_turn_is_told_nothing),
-        with_fixture(events_go_to_the_source_that_was_bound_last),
-        with_fixture(a_descriptor_that_cannot_be_watched_is_refused),
+        with_fixture(sources_get_edge_triggered_events),
+        with_fixture(level_sources_get_events_again),
+        with_fixture(removed_source_gets_no_event_of_the_same_turn),
+        with_fixture(events_go_to_the_source_bound_last),
+        with_fixture(invalid_descriptor_is_refused),
         with_fixture(tasks_run_once_at_the_end_of_the_turn),
-        with_fixture(a_task_deferred_by_a_task_waits_for_the_next_turn),
-        with_fixture(timers_fire_when_their_time_has_come),
-        with_fixture(the_loop_sleeps_until_the_next_timer),
-        with_fixture(a_wait_ends_when_it_is_told_to),
-        with_fixture(a_turn_fires_so_many_timers),
-        with_fixture(it_runs_until_it_is_stopped),
+        with_fixture(task_deferred_by_a_task_runs_in_the_next_turn),
+        with_fixture(timers_fire_when_due),
+        with_fixture(loop_sleeps_until_the_next_timer),
+        with_fixture(wait_ends_at_its_limit),
+        with_fixture(timers_per_turn_are_bounded),
+        with_fixture(loop_runs_until_it_is_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

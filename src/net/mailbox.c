@@ -6,7 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Takes out everything posted. The last batch has been opened; otherwise `mail_max` would bound nothing. */
+/* Takes out all posted mail. The last batch must have been opened, otherwise `mail_max` would bound nothing. */
 static void mailbox_take_batch(struct mailbox *mailbox)
 {
     pthread_mutex_lock(&mailbox->lock);
@@ -34,7 +34,7 @@ static void on_mailbox_woken(struct loop_source *source, uint32_t events)
     (void)events;
     struct mailbox *mailbox = CONTAINER_OF(source, struct mailbox, source);
     uint64_t count;
-    if (mailbox->opened) /* the eventfd stays readable, so the loop calls again */
+    if (mailbox->opened) /* the eventfd stays readable, so this runs again */
         return;
     if (read(source->fd, &count, sizeof(count)) < 0)
         return;
@@ -95,7 +95,7 @@ bool mailbox_post(struct mailbox *mailbox, struct mail *mail)
     if (wake_up) {
         uint64_t one = 1;
         ssize_t written = write(mailbox->source.fd, &one, sizeof(one));
-        (void)written; /* a counter that is full already wakes the loop */
+        (void)written; /* fails only when the counter is full, which wakes the loop too */
     }
     return accepted;
 }

@@ -33,7 +33,7 @@ struct mail {
 
 struct mailbox {
     struct loop_source source; /* an eventfd */
-    struct loop_task more;     /* opens what one turn left over */
+    struct loop_task more;     /* opens the rest of a batch */
     struct loop *loop;
     void *owner;
     unsigned mail_max;
@@ -41,15 +41,15 @@ struct mailbox {
     struct mail *posted; /* under the lock, with posted_end, count and awake */
     struct mail **posted_end;
     unsigned count;
-    bool awake;          /* the loop was woken for what is posted */
+    bool awake;          /* the loop was woken for the posted mail */
     struct mail *opened; /* the batch that the loop took out; only the loop's thread uses it */
 };
 
 /* Returns false, with errno, when there is no eventfd for it. */
 bool mailbox_init(struct mailbox *mailbox, struct loop *loop, unsigned mail_max, void *owner);
 
-/* Opens what is left, so that its owner can free it, and closes. Nobody may post any more, and the loop
- * makes no more turns. */
+/* Opens the remaining mail, so that its owner can free it, and closes. No thread may post after that, and
+ * the loop makes no more turns. */
 void mailbox_free(struct mailbox *mailbox);
 
 /* From any thread. Returns false when the mailbox is full; the caller then still owns the mail. */

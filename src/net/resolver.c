@@ -28,7 +28,7 @@ struct resolver_lookup {
     struct resolver_address addresses[RESOLVER_ADDRESSES_MAX];
 };
 
-static void release_lookup(struct resolver_lookup *lookup)
+static void release_resolver_lookup(struct resolver_lookup *lookup)
 {
     if (atomic_fetch_sub_explicit(&lookup->refs, 1, memory_order_acq_rel) != 1)
         return;
@@ -36,38 +36,35 @@ static void release_lookup(struct resolver_lookup *lookup)
     free(lookup);
 }
 
-static void copy_addresses(struct resolver_lookup *lookup, const struct addrinfo *found)
-{
-    for (; found && lookup->count < RESOLVER_ADDRESSES_MAX; found = found->ai_next) {
-        struct resolver_address *address = &lookup->addresses[lookup->count];
-        if (found->ai_addrlen > sizeof(address->storage))
-            continue;
-        memcpy(&address->storage, found->ai_addr, found->ai_addrlen);
-        address->len = found->ai_addrlen;
-        lookup->count++;
-    }
-}
-
-static int call_getaddrinfo(const char *host, const char *port, int flags, struct addrinfo **found)
+static int resolver_get_addresses(const char *host, const char *port, int flags,
+                                  struct addrinfo **found)
 {
     struct addrinfo hints = {
         .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV};
     return getaddrinfo(host, port, &hints, found);
 }
 
-static void *run_lookup_thread(void *arg)
+static void *run_resolver_thread(void *arg)
 {
     struct resolver_lookup *lookup = arg;
     struct addrinfo *found = NULL;
     uint64_t one = 1;
-    lookup->error = call_getaddrinfo(lookup->host, lookup->port, 0, &found);
+    lookup->error = resolver_get_addresses(lookup->host, lookup->port, 0, &found);
     if (lookup->error == 0) {
-        copy_addresses(lookup, found);
+        for (const struct addrinfo *at = found; at && lookup->count < RESOLVER_ADDRESSES_MAX;
+             at = at->ai_next) {
+            struct resolver_address *address = &lookup->addresses[lookup->count];
+            if (at->ai_addrlen > sizeof(address->storage))
+                continue;
+            memcpy(&address->storage, at->ai_addr, at->ai_addrlen);
+            address->len = at->ai_addrlen;
+            lookup->count++;
+        }
         freeaddrinfo(found);
     }
     ssize_t unused = write(lookup->source.fd, &one, sizeof(one)); /* a fresh counter takes a 1 */
     (void)unused;
-    release_lookup(lookup);
+    release_resolver_lookup(lookup);
     return NULL;
 }
 
@@ -82,7 +79,7 @@ static void on_lookup_finished(struct loop_source *source, uint32_t events)
     loop_remove(lookup->loop, &lookup->source);
     lookup->done(lookup->arg, lookup->addresses, lookup->count,
                  error || lookup->count ? error : "the name has no address");
-    release_lookup(lookup);
+    release_resolver_lookup(lookup);
 }
 
 bool resolver_numeric(const char *host, uint16_t port, struct resolver_address *out)
@@ -90,7 +87,7 @@ bool resolver_numeric(const char *host, uint16_t port, struct resolver_address *
     char port_text[6];
     struct addrinfo *found = NULL;
     snprintf(port_text, sizeof(port_text), "%u", port);
-    if (call_getaddrinfo(host, port_text, AI_NUMERICHOST, &found) != 0)
+    if (resolver_get_addresses(host, port_text, AI_NUMERICHOST, &found) != 0)
         return false;
     memcpy(&out->storage, found->ai_addr, found->ai_addrlen);
     out->len = found->ai_addrlen;
@@ -136,7 +133,7 @@ struct resolver_lookup *resolver_start(struct loop *loop, const char *host, uint
     pthread_t thread;
     atomic_init(&lookup->refs, 2);
     if (loop_add_level(loop, &lookup->source)) {
-        if (pthread_create(&thread, NULL, run_lookup_thread, lookup) == 0) {
+        if (pthread_create(&thread, NULL, run_resolver_thread, lookup) == 0) {
             pthread_detach(thread);
             return lookup;
         }
@@ -154,5 +151,5 @@ void resolver_cancel(struct resolver_lookup **lookup)
     if (!cancelled)
         return;
     loop_remove(cancelled->loop, &cancelled->source);
-    release_lookup(cancelled);
+    release_resolver_lookup(cancelled);
 }

@@ -1,11 +1,11 @@
 /*
  * Resolves names to addresses and connects sockets without blocking a loop: a lookup runs on a short-lived
- * thread of its own, and its completion runs on the loop that asked. Numeric addresses need no thread.
+ * thread of its own, and its completion runs on the caller's loop. Numeric addresses need no thread.
  *
- * Whoever looks up often must pace itself: each lookup occupies a thread for as long as the name service
+ * A caller that looks up often must pace itself: each lookup occupies a thread for as long as the name service
  * takes. A lookup may be cancelled at any time; the thread then ends without a completion and frees the rest.
- * Thread and loop share nothing but one lookup with its own eventfd, which may outlive the loop's interest
- * in it; a mailbox (mailbox.h) could not, so it is not used here.
+ * Thread and loop share nothing but one lookup with its own eventfd, which may outlive the loop; a mailbox
+ * (mailbox.h) may not.
  */
 #ifndef ROLLCALL_NET_RESOLVER_H
 #define ROLLCALL_NET_RESOLVER_H
@@ -25,8 +25,8 @@ struct resolver_address {
 
 struct resolver_lookup;
 
-/* The completion of a lookup. The addresses last the call; if there are none, `error` says why in the
- * words of the system. */
+/* The completion of a lookup. The addresses are valid until it returns; if there are none, `error` is the
+ * system's text for the reason. */
 typedef void (*resolver_done)(void *arg, const struct resolver_address *addresses, size_t count,
                               const char *error);
 

@@ -7,34 +7,34 @@
 
 #include <cmocka.h>
 
-struct answer {
+struct result {
     unsigned times;
     size_t count;
     int family;
     uint16_t port;
-    bool explained;
+    bool has_error;
 };
 
-static void take(void *arg, const struct resolver_address *addresses, size_t count,
-                 const char *error)
+static void on_resolved(void *arg, const struct resolver_address *addresses, size_t count,
+                        const char *error)
 {
-    struct answer *answer = arg;
-    answer->times++;
-    answer->count = count;
-    answer->explained = error != NULL;
+    struct result *result = arg;
+    result->times++;
+    result->count = count;
+    result->has_error = error != NULL;
     if (count == 0)
         return;
-    answer->family = addresses[0].storage.ss_family;
-    answer->port = ntohs(((const struct sockaddr_in *)&addresses[0].storage)->sin_port);
+    result->family = addresses[0].storage.ss_family;
+    result->port = ntohs(((const struct sockaddr_in *)&addresses[0].storage)->sin_port);
 }
 
-static void wait_for(struct loop *loop, const struct answer *answer)
+static void await_result(struct loop *loop, const struct result *result)
 {
-    for (int turns = 0; turns < 100 && answer->times == 0; turns++)
+    for (int turns = 0; turns < 100 && result->times == 0; turns++)
         loop_turn(loop, 100);
 }
 
-static void numbers_need_no_name_service(void **state)
+static void numeric_addresses_need_no_lookup(void **state)
 {
     (void)state;
     struct resolver_address address;
@@ -45,51 +45,51 @@ static void numbers_need_no_name_service(void **state)
     assert_false(resolver_numeric("localhost", 6379, &address));
 }
 
-static void a_name_is_looked_up_off_the_loop(void **state)
+static void name_is_resolved_asynchronously(void **state)
 {
     struct loop *loop = *state;
-    struct answer answer = {0};
-    assert_non_null(resolver_start(loop, "localhost", 6379, take, &answer));
-    assert_int_equal(answer.times, 0);
-    wait_for(loop, &answer);
-    assert_int_equal(answer.times, 1);
-    assert_true(answer.count > 0);
-    assert_int_equal(answer.port, 6379);
-    assert_false(answer.explained);
+    struct result result = {0};
+    assert_non_null(resolver_start(loop, "localhost", 6379, on_resolved, &result));
+    assert_int_equal(result.times, 0);
+    await_result(loop, &result);
+    assert_int_equal(result.times, 1);
+    assert_true(result.count > 0);
+    assert_int_equal(result.port, 6379);
+    assert_false(result.has_error);
 }
 
-static void a_name_without_address_is_explained(void **state)
+static void failed_lookup_reports_an_error(void **state)
 {
     struct loop *loop = *state;
-    struct answer answer = {0};
-    assert_non_null(resolver_start(loop, "not a name", 1, take, &answer));
-    wait_for(loop, &answer);
-    assert_int_equal(answer.times, 1);
-    assert_int_equal(answer.count, 0);
-    assert_true(answer.explained);
+    struct result result = {0};
+    assert_non_null(resolver_start(loop, "not a name", 1, on_resolved, &result));
+    await_result(loop, &result);
+    assert_int_equal(result.times, 1);
+    assert_int_equal(result.count, 0);
+    assert_true(result.has_error);
 }
 
-static void a_cancelled_lookup_is_never_heard_of(void **state)
+static void cancelled_lookup_never_completes(void **state)
 {
     struct loop *loop = *state;
-    struct answer answer = {0};
+    struct result result = {0};
     for (int i = 0; i < 10; i++) {
-        struct resolver_lookup *lookup = resolver_start(loop, "localhost", 1, take, &answer);
+        struct resolver_lookup *lookup = resolver_start(loop, "localhost", 1, on_resolved, &result);
         assert_non_null(lookup);
         resolver_cancel(&lookup);
         assert_null(lookup);
     }
     loop_turn(loop, 50);
-    assert_int_equal(answer.times, 0);
+    assert_int_equal(result.times, 0);
 }
 
-static void a_name_too_long_is_refused(void **state)
+static void too_long_name_is_refused(void **state)
 {
-    struct answer answer = {0};
+    struct result result = {0};
     char host[RESOLVER_HOST_MAX + 2];
     memset(host, 'a', sizeof(host) - 1);
     host[sizeof(host) - 1] = '\0';
-    assert_null(resolver_start(*state, host, 1, take, &answer));
+    assert_null(resolver_start(*state, host, 1, on_resolved, &result));
 }
 
 static int set_up(void **state)
@@ -108,11 +108,11 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_need_no_name_service),
-        cmocka_unit_test(a_name_is_looked_up_off_the_loop),
-        cmocka_unit_test(a_name_without_address_is_explained),
-        cmocka_unit_test(a_cancelled_lookup_is_never_heard_of),
-        cmocka_unit_test(a_name_too_long_is_refused),
+        cmocka_unit_test(numeric_addresses_need_no_lookup),
+        cmocka_unit_test(name_is_resolved_asynchronously),
+        cmocka_unit_test(failed_lookup_reports_an_error),
+        cmocka_unit_test(cancelled_lookup_never_completes),
+        cmocka_unit_test(too_long_name_is_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

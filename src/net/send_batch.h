@@ -1,7 +1,7 @@
 /*
  * A send batch gives the sends of many sockets to the kernel in one system call, where the kernel offers
  * that (io_uring): when a change goes to thousands of subscribers, most of its cost is the system calls that
- * send it. Without io_uring, or for a few sends, each send is a call of its own, with the same result.
+ * send it. Without io_uring, or for a few sends, each send is a system call of its own, with the same result.
  *
  * No send waits: the sockets do not block, so all sends have ended when send_batch_run() returns, and the
  * bytes belong to the caller again. One thread at a time.

@@ -1,4 +1,4 @@
-/* Many sends in one call: each goes or fails for itself, whether the kernel takes batches or not. */
+/* Many sends in one system call: each succeeds or fails on its own, with and without io_uring. */
 #include "net/send_batch.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ struct pairs {
     struct send sends[SEND_BATCH_MAX];
 };
 
-/* A process that may open no descriptor gets no ring from the kernel. */
+/* Without descriptors the kernel makes no ring. */
 static struct send_batch *make_without_ring(void)
 {
     struct rlimit usual, none;
@@ -35,7 +35,7 @@ static struct send_batch *make_without_ring(void)
     return batch;
 }
 
-/* Whether each test is made with what the kernel offers, or without. */
+/* Whether the current test uses io_uring. */
 static bool with_ring;
 
 static int use_ring(void **unused)
@@ -45,7 +45,7 @@ static int use_ring(void **unused)
     return 0;
 }
 
-static int use_none(void **unused)
+static int use_no_ring(void **unused)
 {
     (void)unused;
     with_ring = false;
@@ -76,16 +76,16 @@ static void close_pairs(struct pairs *pairs)
     assert_null(pairs->batch);
 }
 
-static void assert_arrived(const struct pairs *pairs, size_t i)
+static void expect_arrived(const struct pairs *pairs, size_t i)
 {
     char text[TEXT_BYTES];
     assert_int_equal(pairs->sends[i].result, pairs->sends[i].len);
     assert_int_equal(read(pairs->theirs[i], text, sizeof(text)), pairs->sends[i].len);
     assert_memory_equal(text, pairs->texts[i], pairs->sends[i].len);
-    assert_int_equal(read(pairs->theirs[i], text, sizeof(text)), -1); /* once */
+    assert_int_equal(read(pairs->theirs[i], text, sizeof(text)), -1); /* only once */
 }
 
-static void every_number_of_sends_arrives(void **state)
+static void batches_of_any_size_arrive(void **state)
 {
     (void)state;
     static const size_t counts[] = {0, 1, 3, 4, 5, SEND_BATCH_MAX - 1, SEND_BATCH_MAX};
@@ -94,7 +94,7 @@ static void every_number_of_sends_arrives(void **state)
     for (size_t n = 0; n < sizeof(counts) / sizeof(counts[0]); n++) {
         send_batch_run(pairs.batch, pairs.sends, counts[n]);
         for (size_t i = 0; i < counts[n]; i++)
-            assert_arrived(&pairs, i);
+            expect_arrived(&pairs, i);
     }
     close_pairs(&pairs);
 }
@@ -106,30 +106,30 @@ static void fill(int fd)
         ;
 }
 
-static void one_that_fails_keeps_nobody_back(void **state)
+static void failed_send_does_not_affect_the_others(void **state)
 {
     (void)state;
     struct pairs pairs;
     open_pairs(&pairs);
-    int full = 3, gone = 5, no_socket = 7;
+    int full = 3, closed = 5, no_socket = 7;
     fill(pairs.sends[full].fd);
-    close(pairs.theirs[gone]);
+    close(pairs.theirs[closed]);
     int fd = pairs.sends[no_socket].fd;
     pairs.sends[no_socket].fd = -1;
     send_batch_run(pairs.batch, pairs.sends, SEND_BATCH_MAX);
     assert_int_equal(pairs.sends[full].result, -EAGAIN);
-    assert_int_equal(pairs.sends[gone].result, -EPIPE);
+    assert_int_equal(pairs.sends[closed].result, -EPIPE);
     assert_int_equal(pairs.sends[no_socket].result, -EBADF);
     pairs.sends[no_socket].fd = fd;
     for (int i = 0; i < SEND_BATCH_MAX; i++)
-        if (i != full && i != gone && i != no_socket)
-            assert_arrived(&pairs, (size_t)i);
-    pairs.theirs[gone] = dup(pairs.theirs[0]);
+        if (i != full && i != closed && i != no_socket)
+            expect_arrived(&pairs, (size_t)i);
+    pairs.theirs[closed] = dup(pairs.theirs[0]);
     close_pairs(&pairs);
 }
 
-/* As much as there is room for, and it is said how much that was. */
-static void a_send_may_go_in_part(void **state)
+/* The result is the number of bytes that the socket took. */
+static void partial_send_is_reported(void **state)
 {
     (void)state;
     static char large[8 << 20];
@@ -140,22 +140,22 @@ static void a_send_may_go_in_part(void **state)
     assert_in_range(pairs.sends[2].result, 1, sizeof(large) - 1);
     for (size_t i = 0; i < 8; i++)
         if (i != 2)
-            assert_arrived(&pairs, i);
+            expect_arrived(&pairs, i);
     close_pairs(&pairs);
 }
 
 #define BOTH(test)                                                                                 \
     {#test ", with a ring", test, use_ring, NULL, NULL},                                           \
     {                                                                                              \
-#test ", without", test, use_none, NULL, NULL                                              \
+#test ", without", test, use_no_ring, NULL, NULL                                           \
     }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        BOTH(every_number_of_sends_arrives),
-        BOTH(one_that_fails_keeps_nobody_back),
-        BOTH(a_send_may_go_in_part),
+        BOTH(batches_of_any_size_arrive),
+        BOTH(failed_send_does_not_affect_the_others),
+        BOTH(partial_send_is_reported),
     };
     return cmocka_run_group_tests_name("send_batch", tests, NULL, NULL);
 }

@@ -59,8 +59,15 @@ static void read_stream_bytes(struct stream *stream)
         put_stream_on_pending(stream);
 }
 
-static ssize_t transmit_over_tls(struct stream *stream, const struct iovec *pieces, size_t count)
+/* Returns the bytes sent, or -1 with errno. TLS takes one piece at a time, so they are copied together. */
+static ssize_t send_stream_pieces(struct stream *stream, struct iovec *pieces, size_t count)
 {
+    if (!stream->tls && count == 1)
+        return send(stream->source.fd, pieces[0].iov_base, pieces[0].iov_len, MSG_NOSIGNAL);
+    if (!stream->tls) {
+        struct msghdr message = {.msg_iov = pieces, .msg_iovlen = count};
+        return sendmsg(stream->source.fd, &message, MSG_NOSIGNAL);
+    }
     char *pack = stream->set->pack;
     size_t len = 0;
     for (size_t i = 0; i < count && len < STREAM_PACK_BYTES; i++) {
@@ -72,23 +79,13 @@ static ssize_t transmit_over_tls(struct stream *stream, const struct iovec *piec
     return tls_write(stream->tls, pack, len);
 }
 
-static ssize_t transmit_pieces(struct stream *stream, struct iovec *pieces, size_t count)
-{
-    if (stream->tls)
-        return transmit_over_tls(stream, pieces, count);
-    if (count == 1)
-        return send(stream->source.fd, pieces[0].iov_base, pieces[0].iov_len, MSG_NOSIGNAL);
-    struct msghdr message = {.msg_iov = pieces, .msg_iovlen = count};
-    return sendmsg(stream->source.fd, &message, MSG_NOSIGNAL);
-}
-
 static bool can_write_stream(const struct stream *stream)
 {
     return !stream->closing && stream->want_write && stream->writable && !stream->failed &&
            !stream->in_batch;
 }
 
-/* Notes the result of a write: the bytes sent, or a negative errno. */
+/* `sent` is the number of bytes sent, or a negative errno. */
 static void on_stream_written(struct stream *stream, size_t wanted, ssize_t sent)
 {
     if (sent >= 0) {
@@ -106,7 +103,7 @@ static void on_stream_written(struct stream *stream, size_t wanted, ssize_t sent
     }
 }
 
-/* Makes one call per turn, besides that of a batch; the next turn sends the rest. */
+/* Makes one system call per turn, besides that of a batch; the next turn sends the rest. */
 static void write_stream(struct stream *stream)
 {
     struct iovec pieces[STREAM_IOVECS_MAX];
@@ -118,11 +115,11 @@ static void write_stream(struct stream *stream)
     size_t wanted = 0;
     for (size_t i = 0; i < count; i++)
         wanted += pieces[i].iov_len;
-    ssize_t sent = transmit_pieces(stream, pieces, count);
+    ssize_t sent = send_stream_pieces(stream, pieces, count);
     on_stream_written(stream, wanted, sent < 0 ? -errno : sent);
 }
 
-/* ---- writing many streams in one call ---- */
+/* ---- writing many streams in one system call ---- */
 
 struct stream_writes {
     size_t count;
@@ -130,9 +127,9 @@ struct stream_writes {
     struct send sends[SEND_BATCH_MAX];
 };
 
-/* Takes streams from the list until there are enough for one call. Returns the rest of the list. A stream
- * with more than one piece is left out and makes its own call. */
-static struct stream *collect_writes(struct stream_writes *writes, struct stream *stream)
+/* Collects streams from the list until there are enough for one system call. Returns the rest of the list.
+ * Skips a stream with more than one piece, which makes its own system call. */
+static struct stream *collect_stream_writes(struct stream_writes *writes, struct stream *stream)
 {
     for (writes->count = 0; stream && writes->count < SEND_BATCH_MAX;
          stream = stream->next_pending) {
@@ -148,12 +145,12 @@ static struct stream *collect_writes(struct stream_writes *writes, struct stream
     return stream;
 }
 
-/* Writes as many streams as one call takes. Returns the rest of the list. It frees no stream and removes
+/* Writes as many streams as one system call takes. Returns the rest of the list. It frees no stream and removes
  * none from the list. */
 static struct stream *write_stream_batch(struct stream_set *set, struct stream *pending)
 {
     struct stream_writes writes;
-    struct stream *rest = collect_writes(&writes, pending);
+    struct stream *rest = collect_stream_writes(&writes, pending);
     send_batch_run(set->batch, writes.sends, writes.count);
     for (size_t i = 0; i < writes.count; i++) {
         struct stream *stream = writes.streams[i];
@@ -170,7 +167,7 @@ static void release_stream(struct stream *stream)
 {
     tls_session_free(&stream->tls);
     if (stream->source.fd >= 0)
-        close(stream->source.fd); /* which takes it out of epoll */
+        close(stream->source.fd); /* also removes it from epoll */
     stream->source.fd = -1;
 }
 
@@ -191,7 +188,7 @@ static void handle_pending_stream(struct stream *stream)
     }
 }
 
-/* Handles the list in parts that share a call, so that a stream is still in the cache when its turn comes. */
+/* Handles the list in parts that share a system call, so that each stream is still in the CPU's cache. */
 static void run_pending_streams(struct loop_task *task)
 {
     struct stream_set *set = CONTAINER_OF(task, struct stream_set, task);

@@ -4,9 +4,9 @@
  *   reading: the socket is readable → the stream reads into the loop's shared buffer, at most
  *            STREAM_READS_PER_TURN times → the owner's `on_bytes`, which must use or copy all of it
  *   writing: the owner has something to send → stream_want_write() → at the end of the turn the owner's
- *            `gather` names what is pending as an iovec, one system call sends it, `on_sent` says how many
- *            bytes went out. The rest waits until the socket is writable again.
- *            Streams of a `batched` owner share that call (send_batch.h) where each has one piece.
+ *            `gather` fills an iovec with the pending bytes, one system call sends them, `on_sent` gets the
+ *            number of bytes sent. The rest waits until the socket is writable again.
+ *            Streams of a `batched` owner with one piece each share that call (send_batch.h).
  *
  * So all bytes that a turn produced for a connection leave in one call, and an idle stream holds no buffer
  * at all (TLS frees its record buffers as well).
@@ -15,8 +15,8 @@
  *     └───────── stream_close() ─────────┴──► CLOSED   (the owner's `on_closed` runs once, in a task:
  *                                                       then it may free the memory)
  *
- * `on_ended` tells the owner that no more bytes will come; the owner then calls stream_close(), at once
- * or after it has sent its last bytes. The owner embeds the struct. One thread.
+ * `on_ended` runs when no more bytes will come; the owner then calls stream_close(), at once or after it
+ * has sent its last bytes. The owner embeds the struct. One thread.
  */
 #ifndef ROLLCALL_NET_STREAM_H
 #define ROLLCALL_NET_STREAM_H
@@ -40,7 +40,7 @@ struct stream_owner {
     size_t (*gather)(struct stream *stream, struct iovec *out, size_t max);
     bool (*on_sent)(struct stream *stream, size_t bytes); /* true: more is pending */
     void (*on_closed)(struct stream *stream);
-    /* Other streams' callbacks may run between `gather` and `on_sent`, so what was gathered must not change
+    /* Other streams' callbacks may run between `gather` and `on_sent`, so the gathered bytes must not change
      * until then. `on_sent` runs also when nothing was sent, with 0. */
     bool batched;
 };
@@ -51,7 +51,7 @@ struct stream_set {
     struct stream *pending;
     struct loop_task task;
     char *pack;               /* STREAM_PACK_BYTES for TLS, which writes one piece at a time */
-    struct send_batch *batch; /* NULL: each stream makes its own calls */
+    struct send_batch *batch; /* NULL: each stream makes its own system calls */
 };
 
 struct stream {
@@ -68,7 +68,7 @@ struct stream {
     bool ended : 1;
     bool closing : 1;
     bool failed : 1;   /* nothing more can be sent */
-    bool paused : 1;   /* the owner wants no bytes for now */
+    bool paused : 1;   /* the owner takes no bytes for now */
     bool in_batch : 1; /* gathered, and `on_sent` has not run yet */
     int error;         /* errno that ended it; 0: the peer closed in order */
 };
@@ -88,18 +88,18 @@ bool stream_open(struct stream *stream, struct stream_set *set, const struct str
  * memory or when `from` is closing. */
 bool stream_move(struct stream *to, struct stream *from, const struct stream_owner *owner);
 
-/* Gives socket and TLS session away, for a stream of another loop (stream_open_moved()). The stream is
- * then closed as usual, without the socket. Returns false, having given nothing, when it is closing. */
+/* Moves socket and TLS session out, for a stream of another loop (stream_open_moved()). The stream is
+ * then closed as usual, without the socket. Returns false, having moved nothing, when it is closing. */
 bool stream_detach(struct stream *stream, int *fd, struct tls_session **tls);
 
 /* Like stream_open(), for a detached socket: bytes may already wait inside its TLS session. */
 bool stream_open_moved(struct stream *stream, struct stream_set *set,
                        const struct stream_owner *owner, int fd, struct tls_session *tls);
 
-/* Says that there is something to gather. */
+/* Requests a write at the end of the turn: there are bytes to gather. */
 void stream_want_write(struct stream *stream);
 
-/* Sends at once what is pending, if the socket is writable: for an owner whose queue fills within one turn.
+/* Sends pending bytes at once, if the socket is writable: for an owner whose queue fills within one turn.
  * The owner's `on_sent` or `on_ended` may run inside. */
 void stream_flush(struct stream *stream);
 

@@ -1,4 +1,4 @@
-/* Streams that share calls: all that a turn produced leaves, once, whatever one of them does meanwhile. */
+/* Streams that share system calls: the bytes of a turn are sent exactly once, whatever one stream does meanwhile. */
 #include "net/stream.h"
 
 #include "base/container.h"
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-enum { OWNERS = 600 /* more than two calls' worth */, TEXT_BYTES = 16 };
+enum { OWNERS = 600 /* more than two batches */, TEXT_BYTES = 16 };
 
 struct owner {
     struct stream stream;
@@ -21,8 +21,8 @@ struct owner {
     char text[TEXT_BYTES];
     size_t left; /* of the text, from its start on */
     size_t pieces;
-    unsigned sent_calls, sent_nothing, ended, closed;
-    void (*when_sent)(struct owner *self);
+    unsigned writes, empty_writes, ended, closed;
+    void (*then)(struct owner *self); /* runs once in on_sent() */
 };
 
 static struct loop loop;
@@ -34,12 +34,12 @@ static struct owner *owner_of(struct stream *stream)
     return CONTAINER_OF(stream, struct owner, stream);
 }
 
-static void received(struct stream *stream, char *data, size_t len)
+static void on_bytes(struct stream *stream, char *data, size_t len)
 {
     (void)stream, (void)data, (void)len;
 }
 
-static void ended(struct stream *stream)
+static void on_ended(struct stream *stream)
 {
     owner_of(stream)->ended++;
 }
@@ -57,24 +57,25 @@ static size_t gather(struct stream *stream, struct iovec *out, size_t max)
     return count;
 }
 
-static bool sent(struct stream *stream, size_t bytes)
+static bool on_sent(struct stream *stream, size_t bytes)
 {
     struct owner *self = owner_of(stream);
     assert_true(bytes == 0 || bytes == self->left);
-    self->sent_calls++;
-    self->sent_nothing += bytes == 0;
+    self->writes++;
+    self->empty_writes += bytes == 0;
     self->left -= bytes;
-    if (self->when_sent)
-        self->when_sent(self);
+    if (self->then)
+        self->then(self);
     return self->left > 0;
 }
 
-static void closed(struct stream *stream)
+static void on_closed(struct stream *stream)
 {
     owner_of(stream)->closed++;
 }
 
-static const struct stream_owner OWNER = {received, ended, gather, sent, closed, .batched = true};
+static const struct stream_owner OWNER = {on_bytes, on_ended,  gather,
+                                          on_sent,  on_closed, .batched = true};
 
 static int open_all(void **unused)
 {
@@ -111,27 +112,27 @@ static int close_all(void **unused)
     return 0;
 }
 
-/* As many as it takes until each stream's readiness was told. */
-static void turn_often(void)
+/* Makes enough turns to report the readiness of every stream. */
+static void turn_for_all(void)
 {
     for (int i = 0; i <= OWNERS / LOOP_EVENTS_MAX + 1; i++)
         loop_turn(&loop, 0);
 }
 
-static void give(struct owner *owner)
+static void write_text(struct owner *owner)
 {
     owner->left = (size_t)snprintf(owner->text, TEXT_BYTES, "text %zu", (size_t)(owner - owners));
     stream_want_write(&owner->stream);
 }
 
-static void give_all(void)
+static void write_all(void)
 {
     for (size_t i = 0; i < OWNERS; i++)
-        give(&owners[i]);
+        write_text(&owners[i]);
 }
 
-/* Everything its peer has got. */
-static const char *heard(const struct owner *owner)
+/* Returns everything that the peer received. */
+static const char *read_peer(const struct owner *owner)
 {
     static char text[1024];
     ssize_t got = read(owner->peer, text, sizeof(text) - 1);
@@ -139,32 +140,32 @@ static const char *heard(const struct owner *owner)
     return text;
 }
 
-static void assert_heard_once(const struct owner *owner)
+static void expect_received_once(const struct owner *owner)
 {
     assert_int_equal(owner->left, 0);
-    assert_string_equal(heard(owner), owner->text);
+    assert_string_equal(read_peer(owner), owner->text);
 }
 
-static void all_leave_in_one_turn(void **state)
+static void all_streams_are_written_in_one_turn(void **state)
 {
     (void)state;
-    give_all();
+    write_all();
     loop_turn(&loop, 0);
     for (size_t i = 0; i < OWNERS; i++) {
-        assert_heard_once(&owners[i]);
-        assert_int_equal(owners[i].sent_calls, 1);
+        expect_received_once(&owners[i]);
+        assert_int_equal(owners[i].writes, 1);
     }
 }
 
-static void several_pieces_leave_as_well(void **state)
+static void streams_with_several_pieces_are_written(void **state)
 {
     (void)state;
     for (size_t i = 0; i < OWNERS; i += 3)
         owners[i].pieces = 2 + i % 2;
-    give_all();
+    write_all();
     loop_turn(&loop, 0);
     for (size_t i = 0; i < OWNERS; i++)
-        assert_heard_once(&owners[i]);
+        expect_received_once(&owners[i]);
 }
 
 static void fill(struct owner *owner)
@@ -181,78 +182,78 @@ static void drain(const struct owner *owner)
         ;
 }
 
-static void a_full_socket_waits_and_keeps_nobody_back(void **state)
+static void full_socket_does_not_delay_the_others(void **state)
 {
     (void)state;
     struct owner *full = &owners[OWNERS / 2];
     fill(full);
-    turn_often();
-    give_all();
+    turn_for_all();
+    write_all();
     loop_turn(&loop, 0);
     for (size_t i = 0; i < OWNERS; i++)
         if (&owners[i] != full)
-            assert_heard_once(&owners[i]);
+            expect_received_once(&owners[i]);
     assert_true(full->left > 0);
-    assert_int_equal(full->sent_nothing, 1); /* so that its owner may change what waits */
+    assert_int_equal(full->empty_writes, 1); /* so that its owner may change the gathered bytes */
     drain(full);
-    turn_often();
-    assert_heard_once(full);
+    turn_for_all();
+    expect_received_once(full);
 }
 
-static void a_peer_that_is_gone_ends_only_its_own(void **state)
+static void lost_peer_ends_only_its_own_stream(void **state)
 {
     (void)state;
     struct owner *lone = &owners[7];
     shutdown(lone->peer, SHUT_RDWR);
-    give_all();
-    turn_often();
+    write_all();
+    turn_for_all();
     for (size_t i = 0; i < OWNERS; i++)
         if (&owners[i] != lone)
-            assert_heard_once(&owners[i]);
+            expect_received_once(&owners[i]);
     assert_int_equal(lone->ended, 1);
 }
 
-static void flush_all(struct owner *self)
+static void flush_all_once(struct owner *self)
 {
-    self->when_sent = NULL;
+    self->then = NULL;
     for (size_t i = 0; i < OWNERS; i++)
         stream_flush(&owners[i].stream);
 }
 
-static void what_is_with_the_kernel_is_not_sent_again(void **state)
+static void flush_does_not_send_gathered_bytes_again(void **state)
 {
     (void)state;
     for (size_t i = 0; i < OWNERS; i += 50)
-        owners[i].when_sent = flush_all;
-    give_all();
+        owners[i].then = flush_all_once;
+    write_all();
     loop_turn(&loop, 0);
     for (size_t i = 0; i < OWNERS; i++)
-        assert_heard_once(&owners[i]);
+        expect_received_once(&owners[i]);
 }
 
-static void close_others(struct owner *self)
+static void close_others_once(struct owner *self)
 {
-    self->when_sent = NULL;
+    self->then = NULL;
     for (size_t i = 0; i < OWNERS; i++)
         if (&owners[i] != self)
             stream_close(&owners[i].stream);
 }
 
-static void one_may_close_the_others(void **state)
+static void stream_may_close_the_others_while_written(void **state)
 {
     (void)state;
     for (size_t i = 0; i < OWNERS; i++)
-        owners[i].when_sent = close_others;
-    give_all();
+        owners[i].then = close_others_once;
+    write_all();
     loop_turn(&loop, 0);
     loop_turn(&loop, 0);
-    unsigned told = 0, gone = 0;
+    unsigned writes = 0, closed = 0;
     for (size_t i = 0; i < OWNERS; i++) {
-        told += owners[i].sent_calls;
-        gone += owners[i].closed;
+        writes += owners[i].writes;
+        closed += owners[i].closed;
     }
-    assert_int_equal(told, 1);
-    assert_int_equal(gone, OWNERS - 1);
+    assert_int_equal(writes, 1);
+    assert_int_equal(closed, OWNERS - 1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)
@@ -260,12 +261,12 @@ static void one_may_close_the_others(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(all_leave_in_one_turn),
-        TEST(several_pieces_leave_as_well),
-        TEST(a_full_socket_waits_and_keeps_nobody_back),
-        TEST(a_peer_that_is_gone_ends_only_its_own),
-        TEST(what_is_with_the_kernel_is_not_sent_again),
-        TEST(one_may_close_the_others),
+        TEST(all_streams_are_written_in_one_turn),
+        TEST(streams_with_several_pieces_are_written),
+        TEST(full_socket_does_not_delay_the_others),
+        TEST(lost_peer_ends_only_its_own_stream),
+        TEST(flush_does_not_send_gathered_bytes_again),
+        TEST(stream_may_close_the_others_while_written),
     };
     return cmocka_run_group_tests_name("stream_batch", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Streams over a socket pair: how bytes come and go, in bounds, and what is called when it ends. */
+/* Streams over a socket pair: reading and writing within bounds, and the callbacks at the end. */
 #include "net/stream.h"
 
 #include "base/container.h"
@@ -14,7 +14,7 @@
 
 enum { LARGE_BYTES = 1 << 20, IN_BYTES_MAX = 1 << 20 };
 
-/* An owner that keeps what it gets and sends what it is given, in pieces of 1000 bytes. */
+/* Keeps received bytes, and sends `out` in pieces of 1000 bytes. */
 struct owner {
     struct stream stream;
     char *in;
@@ -23,7 +23,7 @@ struct owner {
     size_t out_len;
     size_t out_sent;
     unsigned received, gathered, sent, ended, closed;
-    bool close_when_received;
+    bool close_on_bytes;
 };
 
 static struct loop loop;
@@ -36,18 +36,18 @@ static struct owner *owner_of(struct stream *stream)
     return CONTAINER_OF(stream, struct owner, stream);
 }
 
-static void received(struct stream *stream, char *data, size_t len)
+static void on_bytes(struct stream *stream, char *data, size_t len)
 {
     struct owner *self = owner_of(stream);
     assert_true(self->in_len + len <= IN_BYTES_MAX);
     memcpy(self->in + self->in_len, data, len);
     self->in_len += len;
     self->received++;
-    if (self->close_when_received)
+    if (self->close_on_bytes)
         stream_close(stream);
 }
 
-static void ended(struct stream *stream)
+static void on_ended(struct stream *stream)
 {
     owner_of(stream)->ended++;
 }
@@ -65,7 +65,7 @@ static size_t gather(struct stream *stream, struct iovec *out, size_t max)
     return count;
 }
 
-static bool sent(struct stream *stream, size_t bytes)
+static bool on_sent(struct stream *stream, size_t bytes)
 {
     struct owner *self = owner_of(stream);
     self->sent++;
@@ -73,12 +73,12 @@ static bool sent(struct stream *stream, size_t bytes)
     return self->out_sent < self->out_len;
 }
 
-static void closed(struct stream *stream)
+static void on_closed(struct stream *stream)
 {
     owner_of(stream)->closed++;
 }
 
-static const struct stream_owner OWNER = {received, ended, gather, sent, closed};
+static const struct stream_owner OWNER = {on_bytes, on_ended, gather, on_sent, on_closed};
 
 static int open_pair(void **unused)
 {
@@ -112,12 +112,12 @@ static int close_pair(void **unused)
     return 0;
 }
 
-static void say(const char *text)
+static void write_from_peer(const char *text)
 {
     assert_int_equal(write(peer, text, strlen(text)), strlen(text));
 }
 
-static void give(const char *text, size_t len)
+static void write_to_peer(const char *text, size_t len)
 {
     owner.out = text;
     owner.out_len = len;
@@ -136,10 +136,10 @@ static char *make_large(void)
 
 /* ---- reading ---- */
 
-static void what_the_peer_sends_is_received(void **unused)
+static void bytes_of_the_peer_are_received(void **unused)
 {
     (void)unused;
-    say("hello");
+    write_from_peer("hello");
     turn();
     assert_int_equal(owner.in_len, 5);
     assert_memory_equal(owner.in, "hello", 5);
@@ -147,30 +147,30 @@ static void what_the_peer_sends_is_received(void **unused)
     assert_int_equal(owner.received, 1);
 }
 
-static void a_flood_is_read_in_bounds_a_turn_and_the_rest_in_the_next(void **unused)
+static void reads_per_turn_are_bounded(void **unused)
 {
     (void)unused;
     int bytes = 1 << 20;
     char *large = make_large();
     setsockopt(peer, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-    ssize_t went = write(peer, large, LARGE_BYTES);
-    assert_true(went > 0);
+    ssize_t written = write(peer, large, LARGE_BYTES);
+    assert_true(written > 0);
     turn();
     assert_in_range(owner.received, 1, 2 * STREAM_READS_PER_TURN); /* one event, one task */
-    while (owner.in_len < (size_t)went) {
+    while (owner.in_len < (size_t)written) {
         unsigned before = owner.received;
         turn();
         assert_in_range(owner.received - before, 1, 2 * STREAM_READS_PER_TURN);
     }
-    assert_memory_equal(owner.in, large, (size_t)went);
+    assert_memory_equal(owner.in, large, (size_t)written);
     free(large);
 }
 
-static void a_paused_stream_waits_and_goes_on(void **unused)
+static void paused_stream_reads_after_resuming(void **unused)
 {
     (void)unused;
     stream_pause(&owner.stream, true);
-    say("later");
+    write_from_peer("later");
     turn();
     turn();
     assert_int_equal(owner.in_len, 0);
@@ -179,37 +179,37 @@ static void a_paused_stream_waits_and_goes_on(void **unused)
     assert_int_equal(owner.in_len, 5);
 }
 
-static void bytes_before_the_end_are_received_and_the_end_told_once(void **unused)
+static void bytes_before_the_end_are_received_and_end_is_reported_once(void **unused)
 {
     (void)unused;
-    say("last words");
+    write_from_peer("last text");
     shutdown(peer, SHUT_WR);
     turn();
     turn();
-    assert_int_equal(owner.in_len, 10);
+    assert_int_equal(owner.in_len, 9);
     assert_int_equal(owner.ended, 1);
     assert_false(owner.stream.failed);
     turn();
     assert_int_equal(owner.ended, 1);
 }
 
-static void after_the_peer_s_end_words_can_still_be_sent(void **unused)
+static void bytes_can_be_sent_after_the_peer_ended(void **unused)
 {
     (void)unused;
     char in[16];
     shutdown(peer, SHUT_WR);
     turn();
-    give("goodbye", 7);
+    write_to_peer("goodbye", 7);
     turn();
     assert_int_equal(read(peer, in, sizeof(in)), 7);
 }
 
-static void a_stream_closed_from_a_callback_hears_nothing_more(void **unused)
+static void stream_closed_in_a_callback_gets_no_more_callbacks(void **unused)
 {
     (void)unused;
     int bytes = 1 << 20;
     char *large = make_large();
-    owner.close_when_received = true;
+    owner.close_on_bytes = true;
     setsockopt(peer, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
     assert_true(write(peer, large, LARGE_BYTES) > LOOP_READ_BYTES);
     free(large);
@@ -222,12 +222,12 @@ static void a_stream_closed_from_a_callback_hears_nothing_more(void **unused)
 
 /* ---- writing ---- */
 
-static void what_a_turn_produced_leaves_in_one_call(void **unused)
+static void bytes_of_a_turn_are_sent_in_one_write(void **unused)
 {
     (void)unused;
     char text[3000] = {0}, in[4000];
     for (int i = 0; i < 5; i++)
-        give(text, sizeof(text));
+        write_to_peer(text, sizeof(text));
     assert_int_equal(owner.gathered, 0);
     turn();
     assert_int_equal(owner.gathered, 1);
@@ -235,13 +235,13 @@ static void what_a_turn_produced_leaves_in_one_call(void **unused)
     assert_int_equal(read(peer, in, sizeof(in)), sizeof(text));
 }
 
-static void what_the_socket_does_not_take_goes_when_it_does(void **unused)
+static void rest_is_sent_when_the_socket_is_writable_again(void **unused)
 {
     (void)unused;
     char *large = make_large();
     static char in[LARGE_BYTES];
     size_t in_len = 0;
-    give(large, LARGE_BYTES);
+    write_to_peer(large, LARGE_BYTES);
     for (int turns = 0; in_len < LARGE_BYTES && turns < 10000; turns++) {
         turn();
         ssize_t got = read(peer, in + in_len, sizeof(in) - in_len);
@@ -252,11 +252,11 @@ static void what_the_socket_does_not_take_goes_when_it_does(void **unused)
     free(large);
 }
 
-static void a_full_socket_is_not_tried_again_and_again(void **unused)
+static void full_socket_is_not_retried_until_writable(void **unused)
 {
     (void)unused;
     char *large = make_large();
-    give(large, LARGE_BYTES);
+    write_to_peer(large, LARGE_BYTES);
     do
         turn();
     while (owner.stream.writable);
@@ -267,27 +267,27 @@ static void a_full_socket_is_not_tried_again_and_again(void **unused)
     free(large);
 }
 
-static void flushing_sends_within_the_turn(void **unused)
+static void flush_sends_within_the_turn(void **unused)
 {
     (void)unused;
     char in[16];
-    give("now", 3);
+    write_to_peer("now", 3);
     stream_flush(&owner.stream);
     assert_int_equal(read(peer, in, sizeof(in)), 3);
 }
 
-static void writing_to_a_peer_that_has_gone_ends_it(void **unused)
+static void write_to_a_closed_peer_ends_the_stream(void **unused)
 {
     (void)unused;
     close(peer);
-    stream_pause(&owner.stream, true); /* so that only writing can tell */
-    give("anybody there?", 14);
+    stream_pause(&owner.stream, true); /* so that only writing detects it */
+    write_to_peer("anybody there?", 14);
     turn();
     turn();
     assert_int_equal(owner.ended, 1);
     assert_true(owner.stream.failed);
     assert_int_equal(owner.sent, 0);
-    give("really?", 7);
+    write_to_peer("really?", 7);
     turn();
     assert_int_equal(owner.ended, 1);
     peer = dup(0);
@@ -295,92 +295,92 @@ static void writing_to_a_peer_that_has_gone_ends_it(void **unused)
 
 /* ---- ending and moving ---- */
 
-static void after_a_shutdown_the_peer_sees_the_end_and_is_still_heard(void **unused)
+static void shutdown_sends_the_end_and_still_receives(void **unused)
 {
     (void)unused;
     char in[16];
-    give("the end", 7);
+    write_to_peer("the end", 7);
     turn();
     stream_shutdown(&owner.stream);
     assert_int_equal(read(peer, in, sizeof(in)), 7);
     assert_int_equal(read(peer, in, sizeof(in)), 0);
-    say("one more thing");
+    write_from_peer("one more thing");
     turn();
     assert_int_equal(owner.in_len, 14);
 }
 
-static void a_stream_moves_with_what_it_has_not_read(void **unused)
+static void moved_stream_keeps_unread_bytes(void **unused)
 {
     (void)unused;
-    static struct owner heir;
+    static struct owner target;
     char in[16];
-    memset(&heir, 0, sizeof(heir));
-    heir.in = malloc(IN_BYTES_MAX);
+    memset(&target, 0, sizeof(target));
+    target.in = malloc(IN_BYTES_MAX);
     stream_pause(&owner.stream, true);
-    say("for the heir");
+    write_from_peer("for another");
     turn();
-    assert_true(stream_move(&heir.stream, &owner.stream, &OWNER));
+    assert_true(stream_move(&target.stream, &owner.stream, &OWNER));
     turn();
     turn();
     assert_int_equal(owner.closed, 1); /* without the socket */
     assert_int_equal(owner.in_len, 0);
-    assert_int_equal(heir.in_len, 12);
-    heir.out = "thanks";
-    heir.out_len = 6;
-    stream_want_write(&heir.stream);
+    assert_int_equal(target.in_len, 11);
+    target.out = "thanks";
+    target.out_len = 6;
+    stream_want_write(&target.stream);
     turn();
     assert_int_equal(read(peer, in, sizeof(in)), 6);
-    stream_close(&heir.stream);
+    stream_close(&target.stream);
     turn();
     turn();
-    assert_int_equal(heir.closed, 1);
+    assert_int_equal(target.closed, 1);
     assert_int_equal(read(peer, in, sizeof(in)), 0);
-    free(heir.in);
+    free(target.in);
 }
 
-/* To another loop, as between two workers. */
-static void a_detached_socket_goes_on_in_another_loop(void **unused)
+/* Another loop, as between two workers. */
+static void detached_socket_continues_in_another_loop(void **unused)
 {
     (void)unused;
-    static struct owner heir;
+    static struct owner target;
     static struct loop other;
     struct stream_set other_set;
     struct tls_session *tls = NULL;
     int fd = -1;
-    memset(&heir, 0, sizeof(heir));
-    heir.in = malloc(IN_BYTES_MAX);
+    memset(&target, 0, sizeof(target));
+    target.in = malloc(IN_BYTES_MAX);
     assert_true(loop_init(&other) && stream_set_init(&other_set, &other));
     stream_pause(&owner.stream, true);
-    say("before");
+    write_from_peer("before");
     turn();
     assert_true(stream_detach(&owner.stream, &fd, &tls));
     assert_false(stream_detach(&owner.stream, &fd, &tls));
-    say(" and after");
+    write_from_peer(" and after");
     turn();
     turn();
     assert_int_equal(owner.closed, 1); /* without the socket */
     assert_int_equal(owner.in_len, 0);
-    assert_true(stream_open_moved(&heir.stream, &other_set, &OWNER, fd, tls));
+    assert_true(stream_open_moved(&target.stream, &other_set, &OWNER, fd, tls));
     loop_turn(&other, 0);
-    assert_int_equal(heir.in_len, strlen("before and after"));
-    stream_close(&heir.stream);
+    assert_int_equal(target.in_len, strlen("before and after"));
+    stream_close(&target.stream);
     loop_turn(&other, 0);
     loop_turn(&other, 0);
-    assert_int_equal(heir.closed, 1);
-    free(heir.in);
+    assert_int_equal(target.closed, 1);
+    free(target.in);
     stream_set_free(&other_set);
     loop_free(&other);
 }
 
-static void a_stream_that_is_closing_does_not_move(void **unused)
+static void closing_stream_cannot_be_moved(void **unused)
 {
     (void)unused;
-    struct owner heir = {0};
+    struct owner target = {0};
     stream_close(&owner.stream);
-    assert_false(stream_move(&heir.stream, &owner.stream, &OWNER));
+    assert_false(stream_move(&target.stream, &owner.stream, &OWNER));
 }
 
-static void closing_twice_is_closing_once(void **unused)
+static void closing_twice_reports_closed_once(void **unused)
 {
     (void)unused;
     stream_close(&owner.stream);
@@ -394,22 +394,22 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_pair, close_pair)
     const struct CMUnitTest tests[] = {
-        TEST(what_the_peer_sends_is_received),
-        TEST(a_flood_is_read_in_bounds_a_turn_and_the_rest_in_the_next),
-        TEST(a_paused_stream_waits_and_goes_on),
-        TEST(bytes_before_the_end_are_received_and_the_end_told_once),
-        TEST(after_the_peer_s_end_words_can_still_be_sent),
-        TEST(a_stream_closed_from_a_callback_hears_nothing_more),
-        TEST(what_a_turn_produced_leaves_in_one_call),
-        TEST(what_the_socket_does_not_take_goes_when_it_does),
-        TEST(a_full_socket_is_not_tried_again_and_again),
-        TEST(flushing_sends_within_the_turn),
-        TEST(writing_to_a_peer_that_has_gone_ends_it),
-        TEST(after_a_shutdown_the_peer_sees_the_end_and_is_still_heard),
-        TEST(a_stream_moves_with_what_it_has_not_read),
-        TEST(a_detached_socket_goes_on_in_another_loop),
-        TEST(a_stream_that_is_closing_does_not_move),
-        TEST(closing_twice_is_closing_once),
+        TEST(bytes_of_the_peer_are_received),
+        TEST(reads_per_turn_are_bounded),
+        TEST(paused_stream_reads_after_resuming),
+        TEST(bytes_before_the_end_are_received_and_end_is_reported_once),
+        TEST(bytes_can_be_sent_after_the_peer_ended),
+        TEST(stream_closed_in_a_callback_gets_no_more_callbacks),
+        TEST(bytes_of_a_turn_are_sent_in_one_write),
+        TEST(rest_is_sent_when_the_socket_is_writable_again),
+        TEST(full_socket_is_not_retried_until_writable),
+        TEST(flush_sends_within_the_turn),
+        TEST(write_to_a_closed_peer_ends_the_stream),
+        TEST(shutdown_sends_the_end_and_still_receives),
+        TEST(moved_stream_keeps_unread_bytes),
+        TEST(detached_socket_continues_in_another_loop),
+        TEST(closing_stream_cannot_be_moved),
+        TEST(closing_twice_reports_closed_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,13 +15,13 @@ struct tls_context {
     atomic_uint refs;
 };
 
-/* A tls_session is an SSL under another name. */
+/* A tls_session is an SSL, hidden from other files. */
 static SSL *ssl_of(struct tls_session *session)
 {
     return (SSL *)session;
 }
 
-/* The first error is the cause; later ones only say which functions passed it on. */
+/* The first error is the cause; later ones only name the functions that passed it on. */
 static void explain_tls_error(char error[TLS_ERROR_TEXT_MAX], const char *what, const char *file)
 {
     unsigned long cause = ERR_peek_error();
@@ -31,7 +31,7 @@ static void explain_tls_error(char error[TLS_ERROR_TEXT_MAX], const char *what, 
     ERR_clear_error();
 }
 
-/* Without this OpenSSL would ask at the terminal, and wait. */
+/* Without this OpenSSL would prompt at the terminal, and wait. */
 static int refuse_key_password(char *out, int max, int writing, void *arg)
 {
     (void)out;
@@ -72,24 +72,6 @@ static struct tls_context *wrap_ssl_context(SSL_CTX *ssl)
     return context;
 }
 
-static bool load_key_pair(SSL_CTX *ssl, const char *certificate_file, const char *key_file,
-                          char *error)
-{
-    if (SSL_CTX_use_certificate_chain_file(ssl, certificate_file) != 1) {
-        explain_tls_error(error, "certificate", certificate_file);
-        return false;
-    }
-    if (SSL_CTX_use_PrivateKey_file(ssl, key_file, SSL_FILETYPE_PEM) != 1) {
-        explain_tls_error(error, "private key", key_file);
-        return false;
-    }
-    if (SSL_CTX_check_private_key(ssl) != 1) {
-        explain_tls_error(error, "private key does not belong to the certificate:", key_file);
-        return false;
-    }
-    return true;
-}
-
 struct tls_context *tls_context_load(const char *certificate_file, const char *key_file,
                                      char error[TLS_ERROR_TEXT_MAX])
 {
@@ -97,11 +79,16 @@ struct tls_context *tls_context_load(const char *certificate_file, const char *k
     snprintf(error, TLS_ERROR_TEXT_MAX, "out of memory");
     if (!ssl)
         return NULL;
-    if (!load_key_pair(ssl, certificate_file, key_file, error)) {
-        SSL_CTX_free(ssl);
-        return NULL;
-    }
-    return wrap_ssl_context(ssl);
+    if (SSL_CTX_use_certificate_chain_file(ssl, certificate_file) != 1)
+        explain_tls_error(error, "certificate", certificate_file);
+    else if (SSL_CTX_use_PrivateKey_file(ssl, key_file, SSL_FILETYPE_PEM) != 1)
+        explain_tls_error(error, "private key", key_file);
+    else if (SSL_CTX_check_private_key(ssl) != 1)
+        explain_tls_error(error, "private key does not belong to the certificate:", key_file);
+    else
+        return wrap_ssl_context(ssl);
+    SSL_CTX_free(ssl);
+    return NULL;
 }
 
 struct tls_context *tls_context_load_client(const char *ca_file, char error[TLS_ERROR_TEXT_MAX])
@@ -176,9 +163,9 @@ const char *tls_distrust(struct tls_session *session)
     return result == X509_V_OK ? NULL : X509_verify_cert_error_string(result);
 }
 
-/* Sends close_notify once; does not wait for that of the peer. */
-static void send_close_notify(SSL *ssl)
+void tls_shutdown(struct tls_session *session)
 {
+    SSL *ssl = ssl_of(session);
     if (SSL_is_init_finished(ssl) && !(SSL_get_shutdown(ssl) & SSL_SENT_SHUTDOWN))
         SSL_shutdown(ssl);
     ERR_clear_error();
@@ -188,10 +175,9 @@ void tls_session_free(struct tls_session **session)
 {
     if (!*session)
         return;
-    SSL *ssl = ssl_of(*session);
+    tls_shutdown(*session);
+    SSL_free(ssl_of(*session));
     *session = NULL;
-    send_close_notify(ssl);
-    SSL_free(ssl);
 }
 
 /* Maps OpenSSL's result to that of recv() and send(): 0 at the end, or -1 with errno. */
@@ -226,11 +212,6 @@ ssize_t tls_write(struct tls_session *session, const void *data, size_t len)
 {
     int result = SSL_write(ssl_of(session), data, len > INT_MAX ? INT_MAX : (int)len);
     return result > 0 ? result : translate_ssl_result(session, result);
-}
-
-void tls_shutdown(struct tls_session *session)
-{
-    send_close_notify(ssl_of(session));
 }
 
 void tls_rest(struct tls_session *session)

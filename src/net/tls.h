@@ -1,11 +1,11 @@
 /*
  * TLS for streams: OpenSSL behind functions shaped like recv(2) and send(2).
  *
- * A server's context is a certificate and a key; a client's says which certificates it trusts. A context is
+ * A server's context is a certificate and a key; a client's is the set of certificates that it trusts. A context is
  * loaded from files, immutable, and counted by reference across threads: a reload makes a new one for new
  * connections, and open connections keep theirs. TLS 1.2 and later, no compression, no renegotiation,
  * session tickets on. The handshake happens inside the first reads, or a client's first write. A client
- * checks the server's certificate and that it was issued for the host it asked for. An idle session frees
+ * checks the server's certificate and that it was issued for the host it connected to. An idle session frees
  * its record buffers (tls_rest()).
  */
 #ifndef ROLLCALL_NET_TLS_H
@@ -37,7 +37,7 @@ struct tls_session *tls_session_make(struct tls_context *context, int fd);
 struct tls_session *tls_session_make_client(struct tls_context *context, int fd, const char *host);
 void tls_session_free(struct tls_session **session);
 
-/* Says why the server's certificate is not trusted; NULL when it is, or has not been seen. */
+/* Returns why the server's certificate is not trusted; NULL when it is, or was not received yet. */
 const char *tls_distrust(struct tls_session *session);
 
 /* Like recv() and send() on a non-blocking socket: -1 with errno EAGAIN when the socket must become
@@ -46,7 +46,7 @@ const char *tls_distrust(struct tls_session *session);
 ssize_t tls_read(struct tls_session *session, void *out, size_t max);
 ssize_t tls_write(struct tls_session *session, const void *data, size_t len);
 
-/* Tells the peer, if the socket is writable now, that nothing more will be written. */
+/* Sends close_notify once, if the socket is writable now; does not wait for that of the peer. */
 void tls_shutdown(struct tls_session *session);
 
 /* Frees the buffers of an idle session. */

@@ -1,4 +1,4 @@
-/* TLS over a socket pair, against OpenSSL's own client: handshake, both directions, rest, bad peers. */
+/* TLS over a socket pair with OpenSSL's own client: handshake, both directions, idle sessions, bad peers. */
 #include "net/tls.h"
 
 #include "base/container.h"
@@ -54,8 +54,8 @@ static void write_certificate(const char *path, EVP_PKEY *key)
     X509_free(certificate);
 }
 
-/* A system that allows what is old, so that only our own minimum can refuse it. OpenSSL reads this once,
- * when it is first used. */
+/* Lets the system's policy allow old versions, so that only our own minimum can refuse them. OpenSSL reads
+ * this once, when it is first used. */
 static void allow_old_versions(void)
 {
     FILE *file = fopen(policy_file, "w");
@@ -109,7 +109,7 @@ static void expect_refused(const char *certificate, const char *key, const char 
         fail_msg("expected %s in: %s", named, error);
 }
 
-static void files_that_do_not_serve_are_named(void **unused)
+static void unusable_files_are_named_in_the_error(void **unused)
 {
     (void)unused;
     char missing[80];
@@ -122,8 +122,7 @@ static void files_that_do_not_serve_are_named(void **unused)
     expect_refused(certificate_file, other_key_file, "mismatch");
 }
 
-/* A server has nobody to ask for a password. */
-static void a_key_behind_a_password_is_refused_and_not_asked_about(void **unused)
+static void encrypted_key_is_refused_without_a_prompt(void **unused)
 {
     (void)unused;
     expect_refused(certificate_file, locked_key_file, locked_key_file);
@@ -154,7 +153,7 @@ static struct server *server_of(struct stream *stream)
     return CONTAINER_OF(stream, struct server, stream);
 }
 
-static void received(struct stream *stream, char *data, size_t len)
+static void on_bytes(struct stream *stream, char *data, size_t len)
 {
     struct server *self = server_of(stream);
     assert_true(self->in_len + len <= sizeof(self->in));
@@ -162,7 +161,7 @@ static void received(struct stream *stream, char *data, size_t len)
     self->in_len += len;
 }
 
-static void ended(struct stream *stream)
+static void on_ended(struct stream *stream)
 {
     server_of(stream)->ended++;
 }
@@ -175,19 +174,19 @@ static size_t gather(struct stream *stream, struct iovec *out, size_t max)
     return self->out_sent < self->out_len;
 }
 
-static bool sent(struct stream *stream, size_t bytes)
+static bool on_sent(struct stream *stream, size_t bytes)
 {
     struct server *self = server_of(stream);
     self->out_sent += bytes;
     return self->out_sent < self->out_len;
 }
 
-static void closed(struct stream *stream)
+static void on_closed(struct stream *stream)
 {
     server_of(stream)->closed++;
 }
 
-static const struct stream_owner OWNER = {received, ended, gather, sent, closed};
+static const struct stream_owner OWNER = {on_bytes, on_ended, gather, on_sent, on_closed};
 
 static int open_pair(void **unused)
 {
@@ -230,7 +229,7 @@ static void turn(void)
     loop_turn(&loop, 0);
 }
 
-static void shake_hands(void)
+static void do_handshake(void)
 {
     for (int turns = 0; SSL_do_handshake(client) != 1; turns++) {
         assert_true(turns < 100);
@@ -239,14 +238,14 @@ static void shake_hands(void)
     turn();
 }
 
-static void client_says(const char *text)
+static void client_write(const char *text)
 {
     assert_int_equal(SSL_write(client, text, (int)strlen(text)), (int)strlen(text));
     turn();
     turn();
 }
 
-static void server_says(const char *text, size_t len)
+static void server_write(const char *text, size_t len)
 {
     server.out = text;
     server.out_len = len;
@@ -255,32 +254,33 @@ static void server_says(const char *text, size_t len)
     turn();
 }
 
-static void client_hears(const char *text)
+static void expect_client_reads(const char *text)
 {
     char in[64] = "";
     assert_int_equal(SSL_read(client, in, sizeof(in) - 1), (int)strlen(text));
     assert_string_equal(in, text);
 }
 
-static void both_versions_shake_hands_and_talk(void **state)
+static void tls_1_2_and_1_3_exchange_bytes(void **state)
 {
     int version = **(int **)state;
     SSL_set_max_proto_version(client, version);
     SSL_set_min_proto_version(client, version);
-    shake_hands();
+    do_handshake();
     assert_int_equal(SSL_version(client), version);
-    client_says("hello");
+    client_write("hello");
     assert_int_equal(server.in_len, 5);
     assert_memory_equal(server.in, "hello", 5);
-    server_says("good day", 8);
-    client_hears("good day");
+    server_write("good day", 8);
+    expect_client_reads("good day");
 }
 
 static void older_versions_are_refused(void **unused)
 {
     (void)unused;
     SSL_CTX *lax = SSL_CTX_new(TLS_server_method());
-    assert_int_equal(SSL_CTX_get_min_proto_version(lax), TLS1_VERSION); /* it is not the system */
+    assert_int_equal(SSL_CTX_get_min_proto_version(lax),
+                     TLS1_VERSION); /* the system does not refuse it */
     assert_int_equal(SSL_CTX_get_security_level(lax), 0);
     SSL_CTX_free(lax);
     SSL_set_min_proto_version(client, TLS1_VERSION);
@@ -292,27 +292,26 @@ static void older_versions_are_refused(void **unused)
     assert_true(server.stream.failed);
 }
 
-static void a_session_at_rest_gives_its_buffers_back_and_goes_on(void **unused)
+static void session_continues_after_its_buffers_were_freed(void **unused)
 {
     (void)unused;
-    shake_hands();
+    do_handshake();
     for (int i = 0; i < 3; i++) {
         stream_rest(&server.stream);
-        client_says("still here");
+        client_write("still here");
         assert_memory_equal(server.in + server.in_len - 10, "still here", 10);
         stream_rest(&server.stream);
-        server_says("so am I", 7);
-        client_hears("so am I");
+        server_write("so am I", 7);
+        expect_client_reads("so am I");
     }
 }
 
-/* In the middle of a record nothing may be given back. */
-static void a_session_at_rest_within_a_record_loses_nothing(void **unused)
+static void rest_within_a_record_loses_no_bytes(void **unused)
 {
     (void)unused;
     char record[512];
     BIO *pipe = BIO_new(BIO_s_mem());
-    shake_hands();
+    do_handshake();
     SSL_set0_wbio(client, pipe); /* so that the record can be sent in two pieces */
     SSL_write(client, "in two pieces", 13);
     int len = BIO_read(pipe, record, sizeof(record));
@@ -327,15 +326,15 @@ static void a_session_at_rest_within_a_record_loses_nothing(void **unused)
     assert_memory_equal(server.in, "in two pieces", 13);
 }
 
-static void more_than_a_socket_takes_arrives_whole(void **unused)
+static void bytes_beyond_the_socket_buffer_arrive(void **unused)
 {
     (void)unused;
     static char large[LARGE_BYTES], in[LARGE_BYTES];
     size_t in_len = 0;
     for (size_t i = 0; i < sizeof(large); i++)
         large[i] = (char)(i % 251);
-    shake_hands();
-    server_says(large, sizeof(large));
+    do_handshake();
+    server_write(large, sizeof(large));
     for (int turns = 0; in_len < sizeof(in) && turns < 10000; turns++) {
         int got = SSL_read(client, in + in_len, (int)(sizeof(in) - in_len));
         in_len += got > 0 ? (size_t)got : 0;
@@ -345,17 +344,17 @@ static void more_than_a_socket_takes_arrives_whole(void **unused)
     assert_memory_equal(in, large, sizeof(in));
 }
 
-static void many_records_at_once_are_received_whole(void **unused)
+static void many_records_are_received_whole(void **unused)
 {
     (void)unused;
     static char large[LARGE_BYTES];
-    int went = 0;
+    int written = 0;
     memset(large, 'x', sizeof(large));
     SSL_set_mode(client, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    shake_hands();
-    for (int turns = 0; went < (int)sizeof(large) && turns < 10000; turns++) {
-        int now = SSL_write(client, large + went, (int)sizeof(large) - went);
-        went += now > 0 ? now : 0;
+    do_handshake();
+    for (int turns = 0; written < (int)sizeof(large) && turns < 10000; turns++) {
+        int now = SSL_write(client, large + written, (int)sizeof(large) - written);
+        written += now > 0 ? now : 0;
         turn();
     }
     for (int turns = 0; server.in_len < sizeof(large) && turns < 100; turns++)
@@ -363,7 +362,7 @@ static void many_records_at_once_are_received_whole(void **unused)
     assert_int_equal(server.in_len, sizeof(large));
 }
 
-static void one_who_does_not_speak_tls_is_ended(void **unused)
+static void plain_text_peer_is_ended(void **unused)
 {
     (void)unused;
     const char plain[] = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";
@@ -374,7 +373,7 @@ static void one_who_does_not_speak_tls_is_ended(void **unused)
     assert_int_equal(server.in_len, 0);
 }
 
-static void one_who_vanishes_in_the_handshake_is_ended(void **unused)
+static void peer_lost_in_the_handshake_is_ended(void **unused)
 {
     (void)unused;
     SSL_do_handshake(client);
@@ -385,39 +384,39 @@ static void one_who_vanishes_in_the_handshake_is_ended(void **unused)
     assert_int_equal(server.ended, 1);
 }
 
-static void an_orderly_end_is_no_failure(void **unused)
+static void orderly_end_is_not_a_failure(void **unused)
 {
     (void)unused;
-    shake_hands();
+    do_handshake();
     SSL_shutdown(client);
     turn();
     assert_int_equal(server.ended, 1);
     assert_false(server.stream.failed);
 }
 
-static void the_client_is_told_of_the_end(void **unused)
+static void shutdown_sends_close_notify_and_still_receives(void **unused)
 {
     (void)unused;
     char in[16];
-    shake_hands();
-    server_says("bye", 3);
+    do_handshake();
+    server_write("bye", 3);
     stream_shutdown(&server.stream);
-    client_hears("bye");
+    expect_client_reads("bye");
     assert_int_equal(SSL_read(client, in, sizeof(in)), 0);
     assert_int_equal(SSL_get_error(client, 0), SSL_ERROR_ZERO_RETURN);
-    client_says("one more thing"); /* and is still heard */
+    client_write("one more thing"); /* is still received */
     assert_int_equal(server.in_len, 14);
 }
 
-static void a_context_lives_as_long_as_its_sessions(void **unused)
+static void context_outlives_its_last_reference_for_open_sessions(void **unused)
 {
     (void)unused;
     struct tls_context *shared = tls_context_share(context);
     tls_context_drop(&shared);
     assert_null(shared);
     tls_context_drop(&context); /* a reload */
-    shake_hands();
-    client_says("hello");
+    do_handshake();
+    client_write("hello");
     assert_int_equal(server.in_len, 5);
 }
 
@@ -439,20 +438,20 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_pair, close_pair)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_that_do_not_serve_are_named),
-        cmocka_unit_test(a_key_behind_a_password_is_refused_and_not_asked_about),
-        cmocka_unit_test_setup_teardown(both_versions_shake_hands_and_talk, open_1_2, close_pair),
-        cmocka_unit_test_setup_teardown(both_versions_shake_hands_and_talk, open_1_3, close_pair),
+        cmocka_unit_test(unusable_files_are_named_in_the_error),
+        cmocka_unit_test(encrypted_key_is_refused_without_a_prompt),
+        cmocka_unit_test_setup_teardown(tls_1_2_and_1_3_exchange_bytes, open_1_2, close_pair),
+        cmocka_unit_test_setup_teardown(tls_1_2_and_1_3_exchange_bytes, open_1_3, close_pair),
         TEST(older_versions_are_refused),
-        TEST(a_session_at_rest_gives_its_buffers_back_and_goes_on),
-        TEST(a_session_at_rest_within_a_record_loses_nothing),
-        TEST(more_than_a_socket_takes_arrives_whole),
-        TEST(many_records_at_once_are_received_whole),
-        TEST(one_who_does_not_speak_tls_is_ended),
-        TEST(one_who_vanishes_in_the_handshake_is_ended),
-        TEST(an_orderly_end_is_no_failure),
-        TEST(the_client_is_told_of_the_end),
-        TEST(a_context_lives_as_long_as_its_sessions),
+        TEST(session_continues_after_its_buffers_were_freed),
+        TEST(rest_within_a_record_loses_no_bytes),
+        TEST(bytes_beyond_the_socket_buffer_arrive),
+        TEST(many_records_are_received_whole),
+        TEST(plain_text_peer_is_ended),
+        TEST(peer_lost_in_the_handshake_is_ended),
+        TEST(orderly_end_is_not_a_failure),
+        TEST(shutdown_sends_close_notify_and_still_receives),
+        TEST(context_outlives_its_last_reference_for_open_sessions),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);
 }
