@@ -1,11 +1,11 @@
 /*
  * A dialect is how messages look on the wire: a table of functions and of other differences. Native JSON is
  * one (native.c). Every dialect maps onto the same commands and events, and code outside a dialect's own
- * folder asks its table, never which dialect it is.
+ * folder uses its table and never checks which dialect it is.
  *
  * `decode` turns a frame's payload (which it may write to) into a message that points into the payload and
- * the scratch. On failure it says why, and sets message->id if it could be read, so that the error can name
- * the command. `encode` appends a frame's payload; a dialect with `split` encodes one message as several
+ * the scratch. On failure it sets *problem, and message->id if it could be read, so that the error can
+ * name the command. `encode` appends a frame's payload; a dialect with `split` encodes one message as several
  * frames and writes that byte between them.
  *
  * A packed dialect is another dialect in binary form: its frames are those of `text`, packed. It has neither
@@ -29,8 +29,9 @@ struct dialect {
     bool (*decode)(struct fields_scratch *scratch, char *data, size_t len, struct message *out,
                    const char **problem);
     void (*encode)(const struct message *message, struct buffer *out);
-    char split;                 /* separates the frames of one message; 0: a message is one frame */
-    const struct dialect *text; /* what this dialect packs into binary frames; NULL: it is text */
+    char split; /* separates the frames of one message; 0: a message is one frame */
+    const struct dialect
+        *text; /* the dialect that this one packs into binary frames; NULL: it is text */
     /* Packs a frame's payload of `text`, which it may change. */
     void (*pack)(char *text, size_t len, struct buffer *out);
     bool has_offsets;   /* an event ends with an offset, if the encoder has a clock for it */

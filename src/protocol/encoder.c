@@ -16,7 +16,7 @@ void encoder_init(struct encoder *encoder)
     *encoder = (struct encoder){.heartbeat_ack_ms = TIME_NONE};
 }
 
-static void drop_heartbeat_acks(struct encoder *encoder)
+static void encoder_drop_heartbeat_acks(struct encoder *encoder)
 {
     for (int i = 0; i < DIALECT_SLOT_COUNT; i++)
         blob_drop(&encoder->heartbeat_acks[i]);
@@ -24,25 +24,18 @@ static void drop_heartbeat_acks(struct encoder *encoder)
 
 void encoder_free(struct encoder *encoder)
 {
-    drop_heartbeat_acks(encoder);
+    encoder_drop_heartbeat_acks(encoder);
     buffer_free(&encoder->scratch);
 }
 
-static void drop_large_scratch(struct encoder *encoder)
+static void encoder_drop_large_scratch(struct encoder *encoder)
 {
     if (encoder->scratch.cap > ENCODER_SCRATCH_KEEP_BYTES)
         buffer_free(&encoder->scratch);
 }
 
-static struct blob *frame_text(struct slice payload)
-{
-    uint8_t header[WEBSOCKET_HEADER_BYTES_MAX];
-    size_t len = websocket_header_write(header, WEBSOCKET_OPCODE_TEXT, payload.len);
-    return blob_make((struct slice){(const char *)header, len}, payload);
-}
-
-static void append_websocket_frame(struct buffer *frames, enum websocket_opcode opcode,
-                                   struct slice payload)
+static void encoder_append_frame(struct buffer *frames, enum websocket_opcode opcode,
+                                 struct slice payload)
 {
     uint8_t header[WEBSOCKET_HEADER_BYTES_MAX];
     size_t len = websocket_header_write(header, opcode, payload.len);
@@ -50,34 +43,33 @@ static void append_websocket_frame(struct buffer *frames, enum websocket_opcode 
     buffer_append_slice(frames, payload);
 }
 
-static struct blob *take_frames(struct buffer *frames)
+static struct blob *encoder_take_frames(struct buffer *frames)
 {
     struct blob *blob = frames->failed ? NULL : blob_make(SLICE_NONE, buffer_slice(frames));
     buffer_free(frames);
     return blob;
 }
 
-/* Makes one blob of several frames, so that one message is sent whole or not at all. */
-static struct blob *frame_parts(struct slice payload, char split)
+/* Several frames become one blob too, so that a message is sent whole or not at all. */
+static struct blob *encoder_frame_message(const struct dialect *dialect, struct slice payload)
 {
-    struct buffer frames = BUFFER_INIT;
-    struct slice part;
-    while (payload.data) {
-        payload = slice_split(payload, split, &part);
-        append_websocket_frame(&frames, WEBSOCKET_OPCODE_TEXT, part);
+    if (!dialect->split || !memchr(payload.data, dialect->split, payload.len)) {
+        uint8_t header[WEBSOCKET_HEADER_BYTES_MAX];
+        size_t len = websocket_header_write(header, WEBSOCKET_OPCODE_TEXT, payload.len);
+        return blob_make((struct slice){(const char *)header, len}, payload);
     }
-    return take_frames(&frames);
-}
-
-static struct blob *frame_message(const struct dialect *dialect, struct slice payload)
-{
-    bool is_split = dialect->split && memchr(payload.data, dialect->split, payload.len);
-    return is_split ? frame_parts(payload, dialect->split) : frame_text(payload);
+    struct buffer frames = BUFFER_INIT;
+    while (payload.data) {
+        struct slice part;
+        payload = slice_split(payload, dialect->split, &part);
+        encoder_append_frame(&frames, WEBSOCKET_OPCODE_TEXT, part);
+    }
+    return encoder_take_frames(&frames);
 }
 
 /* Copies the text first, because packing changes it and a blob may be shared. */
-static void append_packed(struct encoder *encoder, const struct dialect *dialect,
-                          struct slice payload, struct buffer *frames)
+static void encoder_append_packed(struct encoder *encoder, const struct dialect *dialect,
+                                  struct slice payload, struct buffer *frames)
 {
     struct buffer *scratch = &encoder->scratch;
     struct buffer packed = BUFFER_INIT;
@@ -88,7 +80,7 @@ static void append_packed(struct encoder *encoder, const struct dialect *dialect
     if (scratch->failed || packed.failed)
         frames->failed = true;
     else
-        append_websocket_frame(frames, WEBSOCKET_OPCODE_BINARY, buffer_slice(&packed));
+        encoder_append_frame(frames, WEBSOCKET_OPCODE_BINARY, buffer_slice(&packed));
     buffer_free(&packed);
 }
 
@@ -102,9 +94,9 @@ struct blob *encoder_translate(struct encoder *encoder, const struct dialect *di
     if (!dialect->text)
         return blob_share(text);
     while (websocket_written_next(&rest, &opcode, &payload))
-        append_packed(encoder, dialect, payload, &frames);
-    drop_large_scratch(encoder);
-    return take_frames(&frames);
+        encoder_append_packed(encoder, dialect, payload, &frames);
+    encoder_drop_large_scratch(encoder);
+    return encoder_take_frames(&frames);
 }
 
 bool encoder_wrote(struct slice frames)
@@ -112,19 +104,11 @@ bool encoder_wrote(struct slice frames)
     return websocket_written_is_text(frames);
 }
 
-static uint64_t next_offset(struct encoder *encoder)
+static uint64_t encoder_next_offset(struct encoder *encoder)
 {
     uint64_t now_us = (uint64_t)encoder->offset_clock->wall_ms * 1000;
     encoder->offset = now_us > encoder->offset ? now_us : encoder->offset + 1;
     return encoder->offset;
-}
-
-/* Appends the last argument of the last event, before the closing bracket. */
-static void append_offset(struct encoder *encoder)
-{
-    struct buffer *scratch = &encoder->scratch;
-    scratch->len--;
-    buffer_printf(scratch, ",\"%016" PRIx64 "\"]", next_offset(encoder));
 }
 
 void encoder_pass(struct encoder *encoder, uint64_t offset)
@@ -139,7 +123,7 @@ void encoder_restamp(struct encoder *encoder, struct blob *blob)
     assert(blob->refs == 1);
     if (!encoder->offset_clock || !encoder_offset_of(blob))
         return;
-    snprintf(digits, sizeof(digits), "%016" PRIx64, next_offset(encoder));
+    snprintf(digits, sizeof(digits), "%016" PRIx64, encoder_next_offset(encoder));
     memcpy(blob->bytes + blob->len - 2 - OFFSET_DIGITS, digits, OFFSET_DIGITS);
 }
 
@@ -154,27 +138,25 @@ uint64_t encoder_offset_of(const struct blob *blob)
     return quoted ? strtoull(digits, NULL, 16) : 0;
 }
 
-static struct blob *encode_packed(struct encoder *encoder, const struct dialect *dialect,
-                                  const struct message *message)
-{
-    struct blob *text = encoder_encode(encoder, dialect->text, message);
-    struct blob *packed = text ? encoder_translate(encoder, dialect, text) : NULL;
-    blob_drop(&text);
-    return packed;
-}
-
 struct blob *encoder_encode(struct encoder *encoder, const struct dialect *dialect,
                             const struct message *message)
 {
-    if (dialect->text)
-        return encode_packed(encoder, dialect, message);
+    if (dialect->text) {
+        struct blob *text = encoder_encode(encoder, dialect->text, message);
+        struct blob *packed = text ? encoder_translate(encoder, dialect, text) : NULL;
+        blob_drop(&text);
+        return packed;
+    }
     struct buffer *scratch = &encoder->scratch;
     buffer_clear(scratch);
     dialect->encode(message, scratch);
-    if (encoder->offset_clock && dialect->has_offsets && !message->id.data && scratch->len)
-        append_offset(encoder);
-    struct blob *blob = scratch->failed ? NULL : frame_message(dialect, buffer_slice(scratch));
-    drop_large_scratch(encoder);
+    if (encoder->offset_clock && dialect->has_offsets && !message->id.data && scratch->len) {
+        scratch->len--; /* the offset is the last argument, before the closing bracket */
+        buffer_printf(scratch, ",\"%016" PRIx64 "\"]", encoder_next_offset(encoder));
+    }
+    struct blob *blob =
+        scratch->failed ? NULL : encoder_frame_message(dialect, buffer_slice(scratch));
+    encoder_drop_large_scratch(encoder);
     return blob;
 }
 
@@ -182,7 +164,7 @@ struct blob *encoder_heartbeat_ack(struct encoder *encoder, const struct dialect
                                    int64_t server_time_ms)
 {
     if (encoder->heartbeat_ack_ms != server_time_ms) {
-        drop_heartbeat_acks(encoder);
+        encoder_drop_heartbeat_acks(encoder);
         encoder->heartbeat_ack_ms = server_time_ms;
     }
     struct blob **cached = &encoder->heartbeat_acks[dialect->slot];

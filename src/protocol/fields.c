@@ -33,7 +33,7 @@ struct slice fields_find(const struct fields_scratch *scratch, const char *key)
 }
 
 /* A raw value is part of the payload, which the decoder may write to. */
-static struct json json_in(struct slice raw)
+static struct json fields_json(struct slice raw)
 {
     struct json json;
     json_init(&json, (char *)raw.data, raw.len);
@@ -42,7 +42,7 @@ static struct json json_in(struct slice raw)
 
 bool fields_string(struct slice raw, struct slice *out)
 {
-    struct json json = json_in(raw);
+    struct json json = fields_json(raw);
     return raw.len && json_peek(&json) == JSON_STRING && json_string(&json, out);
 }
 
@@ -51,7 +51,7 @@ bool fields_string(struct slice raw, struct slice *out)
 static bool read_activity_field(struct fields_scratch *scratch, struct slice raw, void *out)
 {
     (void)scratch;
-    struct json json = json_in(raw);
+    struct json json = fields_json(raw);
     bool active;
     if (!json_bool(&json, &active))
         return false;
@@ -73,12 +73,6 @@ static bool read_user_field(struct fields_scratch *scratch, struct slice raw, vo
     return fields_string(raw, out) && user_id_valid(*(struct slice *)out);
 }
 
-/* Clients choose call ids, and others and logs show them, so they follow the rules of user ids. */
-static bool read_call_field(struct fields_scratch *scratch, struct slice raw, void *out)
-{
-    return read_user_field(scratch, raw, out);
-}
-
 /* The handler checks the length of a body, because that has an error code of its own. */
 static bool read_text_field(struct fields_scratch *scratch, struct slice raw, void *out)
 {
@@ -97,13 +91,13 @@ static bool read_raw_field(struct fields_scratch *scratch, struct slice raw, voi
 static bool read_count_field(struct fields_scratch *scratch, struct slice raw, void *out)
 {
     (void)scratch;
-    struct json json = json_in(raw);
+    struct json json = fields_json(raw);
     return json_int(&json, out) && *(int64_t *)out >= 0;
 }
 
 static bool read_users_field(struct fields_scratch *scratch, struct slice raw, void *out)
 {
-    struct json json = json_in(raw);
+    struct json json = fields_json(raw);
     size_t count = 0;
     if (!json_array(&json))
         return false;
@@ -140,9 +134,10 @@ enum { FIELDS_PER_MESSAGE_MAX = 3 };
     {                                                                                              \
         "chat_id", AT(member), read_id_field, true, "chat_id must be a string of 1 to 128 bytes"   \
     }
+/* Clients choose call ids, and other clients and logs show them, so they follow the rules of user ids. */
 #define CALL(needed)                                                                               \
     {                                                                                              \
-        "call_id", AT(call.call_id), read_call_field, needed,                                      \
+        "call_id", AT(call.call_id), read_user_field, needed,                                      \
             "call_id must be a string of 1 to 128 bytes without control characters"                \
     }
 
@@ -181,15 +176,6 @@ static const struct field FIELDS[MESSAGE_CONNECTION_ESTABLISHED][FIELDS_PER_MESS
                                 "token must be a string"}},
 };
 
-static bool decode_field(struct fields_scratch *scratch, const struct field *field,
-                         struct message *message)
-{
-    struct slice raw = fields_find(scratch, field->name);
-    if (!raw.data || (!field->required && slice_is(raw, "null")))
-        return !field->required;
-    return field->read(scratch, raw, (char *)message + field->offset);
-}
-
 bool fields_decode(struct fields_scratch *scratch, struct message *message, const char **problem)
 {
     struct message empty = {.type = message->type, .id = message->id};
@@ -199,10 +185,14 @@ bool fields_decode(struct fields_scratch *scratch, struct message *message, cons
         return false;
     }
     const struct field *fields = FIELDS[message->type];
-    for (int i = 0; i < FIELDS_PER_MESSAGE_MAX && fields[i].name; i++)
-        if (!decode_field(scratch, &fields[i], message)) {
+    for (int i = 0; i < FIELDS_PER_MESSAGE_MAX && fields[i].name; i++) {
+        struct slice raw = fields_find(scratch, fields[i].name);
+        bool missing = !raw.data || (!fields[i].required && slice_is(raw, "null"));
+        if (missing ? fields[i].required
+                    : !fields[i].read(scratch, raw, (char *)message + fields[i].offset)) {
             *problem = fields[i].problem;
             return false;
         }
+    }
     return true;
 }

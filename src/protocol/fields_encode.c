@@ -1,7 +1,7 @@
 #include "protocol/fields.h"
 #include "text/time_text.h"
 
-static void write_time(struct buffer *out, struct slice key, int64_t wall_ms)
+static void fields_write_time(struct buffer *out, struct slice key, int64_t wall_ms)
 {
     json_write_key(out, key);
     if (wall_ms == TIME_NONE) {
@@ -15,7 +15,7 @@ static void write_time(struct buffer *out, struct slice key, int64_t wall_ms)
 }
 
 /* Seconds with as many decimals as milliseconds need: 5, 0.25. */
-static void write_seconds(struct buffer *out, struct slice key, int64_t ms)
+static void fields_write_seconds(struct buffer *out, struct slice key, int64_t ms)
 {
     json_write_key(out, key);
     buffer_append_int(out, ms / 1000);
@@ -30,12 +30,12 @@ static void write_seconds(struct buffer *out, struct slice key, int64_t ms)
     buffer_append(out, decimals, len);
 }
 
-static void write_presence_members(struct buffer *out, const struct presence *presence)
+static void fields_write_presence_members(struct buffer *out, const struct presence *presence)
 {
     json_write_key_string(out, SLICE("user_id"), presence->user_id);
     json_write_key_string(out, SLICE("status"), slice_of(presence_status_name(presence->status)));
     json_write_key_bool(out, SLICE("in_call"), presence->in_call);
-    write_time(out, SLICE("last_seen"), presence->last_seen_ms);
+    fields_write_time(out, SLICE("last_seen"), presence->last_seen_ms);
     json_write_key_int(out, SLICE("version"), presence->version);
     if (presence->reason != PRESENCE_REASON_NONE)
         json_write_key_string(out, SLICE("reason"),
@@ -47,27 +47,27 @@ static void write_presence_members(struct buffer *out, const struct presence *pr
 void fields_write_presence(struct buffer *out, const struct presence *presence)
 {
     json_write_object(out);
-    write_presence_members(out, presence);
+    fields_write_presence_members(out, presence);
     json_write_object_end(out);
 }
 
-static void encode_established(struct buffer *out, const struct message *message)
+static void fields_encode_established(struct buffer *out, const struct message *message)
 {
     const struct connection_established *fields = &message->established;
     json_write_key_string(out, SLICE("conn_id"), fields->conn_id);
     json_write_key_string(out, SLICE("server_id"), fields->server_id);
     json_write_key_string(out, SLICE("user_id"), fields->user_id);
-    write_seconds(out, SLICE("heartbeat_interval_seconds"), fields->heartbeat_interval_ms);
-    write_seconds(out, SLICE("expiry_window_seconds"), fields->expiry_window_ms);
-    write_time(out, SLICE("server_time"), fields->server_time_ms);
+    fields_write_seconds(out, SLICE("heartbeat_interval_seconds"), fields->heartbeat_interval_ms);
+    fields_write_seconds(out, SLICE("expiry_window_seconds"), fields->expiry_window_ms);
+    fields_write_time(out, SLICE("server_time"), fields->server_time_ms);
 }
 
-static void encode_heartbeat_ack(struct buffer *out, const struct message *message)
+static void fields_encode_heartbeat_ack(struct buffer *out, const struct message *message)
 {
-    write_time(out, SLICE("server_time"), message->server_time_ms);
+    fields_write_time(out, SLICE("server_time"), message->server_time_ms);
 }
 
-static void encode_error(struct buffer *out, const struct message *message)
+static void fields_encode_error(struct buffer *out, const struct message *message)
 {
     const struct message_error *error = &message->error;
     json_write_key_string(out, SLICE("code"), slice_of(error_code_name(error->code)));
@@ -75,12 +75,13 @@ static void encode_error(struct buffer *out, const struct message *message)
     if (error->client_message_id.data)
         json_write_key_string(out, SLICE("client_message_id"), error->client_message_id);
     if (error->retry_after_ms >= 0)
-        write_seconds(out, SLICE("retry_after_seconds"), error->retry_after_ms);
+        fields_write_seconds(out, SLICE("retry_after_seconds"), error->retry_after_ms);
     if (error->grace_period_ms >= 0)
-        write_seconds(out, SLICE("grace_period_seconds"), error->grace_period_ms);
+        fields_write_seconds(out, SLICE("grace_period_seconds"), error->grace_period_ms);
 }
 
-static void write_presences(struct buffer *out, const struct presence *presences, size_t count)
+static void fields_write_presences(struct buffer *out, const struct presence *presences,
+                                   size_t count)
 {
     json_write_key(out, SLICE("presences"));
     json_write_array(out);
@@ -89,12 +90,12 @@ static void write_presences(struct buffer *out, const struct presence *presences
     json_write_array_end(out);
 }
 
-static void encode_snapshot(struct buffer *out, const struct message *message)
+static void fields_encode_snapshot(struct buffer *out, const struct message *message)
 {
-    write_presences(out, message->snapshot.presences, message->snapshot.count);
+    fields_write_presences(out, message->snapshot.presences, message->snapshot.count);
 }
 
-static void encode_closing(struct buffer *out, const struct message *message)
+static void fields_encode_closing(struct buffer *out, const struct message *message)
 {
     const struct connection_closing *closing = &message->closing;
     json_write_key_string(out, SLICE("reason"), slice_of(closing_reason_name(closing->reason)));
@@ -110,11 +111,11 @@ static void encode_closing(struct buffer *out, const struct message *message)
     json_write_object_end(out);
 }
 
-static void encode_chat_snapshot(struct buffer *out, const struct message *message)
+static void fields_encode_chat_snapshot(struct buffer *out, const struct message *message)
 {
     const struct chat_snapshot *snapshot = &message->chat_snapshot;
     json_write_key_string(out, SLICE("chat_id"), snapshot->chat_id);
-    write_presences(out, snapshot->presences, snapshot->presence_count);
+    fields_write_presences(out, snapshot->presences, snapshot->presence_count);
     json_write_key(out, SLICE("typing"));
     json_write_array(out);
     for (size_t i = 0; i < snapshot->typing_count; i++)
@@ -123,7 +124,7 @@ static void encode_chat_snapshot(struct buffer *out, const struct message *messa
     json_write_key_int(out, SLICE("latest_sequence"), snapshot->latest_sequence);
 }
 
-static void encode_typing(struct buffer *out, const struct message *message)
+static void fields_encode_typing(struct buffer *out, const struct message *message)
 {
     const struct typing_change *change = &message->typing;
     json_write_key_string(out, SLICE("chat_id"), change->chat_id);
@@ -142,24 +143,24 @@ void fields_write_message_ack(struct buffer *out, const struct message_ack *ack)
         json_write_key_bool(out, SLICE("body_differs"), true);
 }
 
-static void encode_message_ack(struct buffer *out, const struct message *message)
+static void fields_encode_message_ack(struct buffer *out, const struct message *message)
 {
     fields_write_message_ack(out, &message->message_ack);
 }
 
-static void write_chat_message(struct buffer *out, const struct chat_message *message)
+static void fields_write_chat_message(struct buffer *out, const struct chat_message *message)
 {
     json_write_key_string(out, SLICE("chat_id"), message->chat_id);
     json_write_key_string(out, SLICE("message_id"), message->message_id);
     json_write_key_int(out, SLICE("sequence"), message->sequence);
     json_write_key_string(out, SLICE("sender_id"), message->sender_id);
     json_write_key_string(out, SLICE("body"), message->body);
-    write_time(out, SLICE("sent_at"), message->sent_at_ms);
+    fields_write_time(out, SLICE("sent_at"), message->sent_at_ms);
 }
 
-static void encode_chat_message(struct buffer *out, const struct message *message)
+static void fields_encode_chat_message(struct buffer *out, const struct message *message)
 {
-    write_chat_message(out, &message->chat_message);
+    fields_write_chat_message(out, &message->chat_message);
 }
 
 void fields_write_messages(struct buffer *out, const struct sync_response *page)
@@ -168,7 +169,7 @@ void fields_write_messages(struct buffer *out, const struct sync_response *page)
     json_write_array(out);
     for (size_t i = 0; i < page->count; i++) {
         json_write_object(out);
-        write_chat_message(out, &page->messages[i]);
+        fields_write_chat_message(out, &page->messages[i]);
         json_write_object_end(out);
     }
     json_write_array_end(out);
@@ -176,14 +177,14 @@ void fields_write_messages(struct buffer *out, const struct sync_response *page)
     json_write_key_int(out, SLICE("latest_sequence"), page->latest_sequence);
 }
 
-static void encode_sync_response(struct buffer *out, const struct message *message)
+static void fields_encode_sync_response(struct buffer *out, const struct message *message)
 {
     json_write_key_string(out, SLICE("chat_id"), message->sync_response.chat_id);
     fields_write_messages(out, &message->sync_response);
 }
 
 /* An event about a call has the fields that are set. */
-static void encode_call(struct buffer *out, const struct message *message)
+static void fields_encode_call(struct buffer *out, const struct message *message)
 {
     const struct call_fields *call = &message->call;
     json_write_key_string(out, SLICE("call_id"), call->call_id);
@@ -199,19 +200,19 @@ static void encode_call(struct buffer *out, const struct message *message)
     }
 }
 
-static void encode_change(struct buffer *out, const struct message *message)
+static void fields_encode_change(struct buffer *out, const struct message *message)
 {
-    write_presence_members(out, &message->change.presence);
-    write_time(out, SLICE("timestamp"), message->change.timestamp_ms);
+    fields_write_presence_members(out, &message->change.presence);
+    fields_write_time(out, SLICE("timestamp"), message->change.timestamp_ms);
 }
 
-static void encode_delivery(struct buffer *out, const struct message *message)
+static void fields_encode_delivery(struct buffer *out, const struct message *message)
 {
     json_write_key(out, SLICE("data"));
     json_write_raw(out, message->data);
 }
 
-static void encode_contact(struct buffer *out, const struct message *message)
+static void fields_encode_contact(struct buffer *out, const struct message *message)
 {
     bool is_request = message->type == MESSAGE_CONTACT_REQUEST;
     if (is_request)
@@ -221,7 +222,7 @@ static void encode_contact(struct buffer *out, const struct message *message)
 }
 
 /* Copies the members of a complete object into the open one. */
-static void encode_relay(struct buffer *out, const struct message *message)
+static void fields_encode_relay(struct buffer *out, const struct message *message)
 {
     struct slice object = message->relay.fields;
     struct slice members = {object.data + 1, object.len - 2};
@@ -232,28 +233,28 @@ static void encode_relay(struct buffer *out, const struct message *message)
 /* A message without an entry has no fields. */
 static void (*const ENCODERS[MESSAGE_TYPE_COUNT])(struct buffer *out,
                                                   const struct message *message) = {
-    [MESSAGE_CONNECTION_ESTABLISHED] = encode_established,
-    [MESSAGE_HEARTBEAT_ACK] = encode_heartbeat_ack,
-    [MESSAGE_ERROR] = encode_error,
-    [MESSAGE_PRESENCE_SNAPSHOT] = encode_snapshot,
-    [MESSAGE_PRESENCE_CHANGED] = encode_change,
-    [MESSAGE_CHAT_SNAPSHOT] = encode_chat_snapshot,
-    [MESSAGE_TYPING_CHANGED] = encode_typing,
-    [MESSAGE_MESSAGE_ACK] = encode_message_ack,
-    [MESSAGE_MESSAGE] = encode_chat_message,
-    [MESSAGE_SYNC_RESPONSE] = encode_sync_response,
-    [MESSAGE_CALL_RINGING] = encode_call,
-    [MESSAGE_CALL_INCOMING] = encode_call,
-    [MESSAGE_CALL_ACCEPTED] = encode_call,
-    [MESSAGE_CALL_REJECTED] = encode_call,
-    [MESSAGE_CALL_ENDED] = encode_call,
-    [MESSAGE_CALL_SIGNAL] = encode_call,
-    [MESSAGE_CONTACT_REQUEST] = encode_contact,
-    [MESSAGE_CONTACT_ACCEPTED] = encode_contact,
-    [MESSAGE_CONTACT_REMOVED] = encode_contact,
-    [MESSAGE_DELIVERY] = encode_delivery,
-    [MESSAGE_CONNECTION_CLOSING] = encode_closing,
-    [MESSAGE_RELAY] = encode_relay,
+    [MESSAGE_CONNECTION_ESTABLISHED] = fields_encode_established,
+    [MESSAGE_HEARTBEAT_ACK] = fields_encode_heartbeat_ack,
+    [MESSAGE_ERROR] = fields_encode_error,
+    [MESSAGE_PRESENCE_SNAPSHOT] = fields_encode_snapshot,
+    [MESSAGE_PRESENCE_CHANGED] = fields_encode_change,
+    [MESSAGE_CHAT_SNAPSHOT] = fields_encode_chat_snapshot,
+    [MESSAGE_TYPING_CHANGED] = fields_encode_typing,
+    [MESSAGE_MESSAGE_ACK] = fields_encode_message_ack,
+    [MESSAGE_MESSAGE] = fields_encode_chat_message,
+    [MESSAGE_SYNC_RESPONSE] = fields_encode_sync_response,
+    [MESSAGE_CALL_RINGING] = fields_encode_call,
+    [MESSAGE_CALL_INCOMING] = fields_encode_call,
+    [MESSAGE_CALL_ACCEPTED] = fields_encode_call,
+    [MESSAGE_CALL_REJECTED] = fields_encode_call,
+    [MESSAGE_CALL_ENDED] = fields_encode_call,
+    [MESSAGE_CALL_SIGNAL] = fields_encode_call,
+    [MESSAGE_CONTACT_REQUEST] = fields_encode_contact,
+    [MESSAGE_CONTACT_ACCEPTED] = fields_encode_contact,
+    [MESSAGE_CONTACT_REMOVED] = fields_encode_contact,
+    [MESSAGE_DELIVERY] = fields_encode_delivery,
+    [MESSAGE_CONNECTION_CLOSING] = fields_encode_closing,
+    [MESSAGE_RELAY] = fields_encode_relay,
 };
 
 void fields_encode(struct buffer *out, const struct message *message)

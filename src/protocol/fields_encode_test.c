@@ -10,7 +10,7 @@
 
 #define NOON_MS INT64_C(1769860800000) /* 2026-01-31T12:00:00.000Z */
 #define NOON "\"2026-01-31T12:00:00.000Z\""
-#define NOT_SAID -1
+#define LEFT_OUT -1
 
 static void expect_encoded(const struct message *message, const char *expected)
 {
@@ -60,7 +60,7 @@ static void expect_seconds(int64_t ms, const char *text)
                               .error = {.code = ERROR_RATE_LIMITED,
                                         .text = "",
                                         .retry_after_ms = ms,
-                                        .grace_period_ms = NOT_SAID}};
+                                        .grace_period_ms = LEFT_OUT}};
     snprintf(expected, sizeof(expected),
              "{\"type\":\"error\",\"code\":\"RATE_LIMITED\",\"message\":\"\","
              "\"retry_after_seconds\":%s}",
@@ -99,7 +99,7 @@ static void errors_are_encoded(void **state)
                             .error = {.code = ERROR_SLOW_CONSUMER,
                                       .text = "read \"faster\"",
                                       .client_message_id = SLICE("m-1"),
-                                      .retry_after_ms = NOT_SAID,
+                                      .retry_after_ms = LEFT_OUT,
                                       .grace_period_ms = 5000}};
     expect_encoded(&error, "{\"type\":\"error\",\"id\":7,\"code\":\"SLOW_CONSUMER\",\"message\":"
                            "\"read \\\"faster\\\"\",\"client_message_id\":\"m-1\","
@@ -227,7 +227,7 @@ static void connection_closing_is_encoded(void **state)
     expect_encoded(&closing, "{\"type\":\"connection_closing\",\"reason\":\"draining\","
                              "\"reconnect_allowed\":true,\"reconnect_after_ms\":3480}");
     closing.closing = (struct connection_closing){.reason = CLOSING_SLOW_CONSUMER,
-                                                  .reconnect_after_ms = NOT_SAID,
+                                                  .reconnect_after_ms = LEFT_OUT,
                                                   .sync_from = from,
                                                   .sync_from_count = 2};
     expect_encoded(&closing, "{\"type\":\"connection_closing\",\"reason\":\"slow_consumer\","

@@ -45,7 +45,7 @@ static const char *const TYPE_NAMES[MESSAGE_TYPE_COUNT] = {
     [MESSAGE_DELIVERY] = "delivery",
     [MESSAGE_CONNECTION_CLOSING] = "connection_closing",
     [MESSAGE_CONTACT_PRESENCE] = "contact_presence",
-    [MESSAGE_CHAT_PRESENCE] = "room_presence",
+    [MESSAGE_CHAT_PRESENCE] = "chat_presence",
     [MESSAGE_RELAY] = "relay",
 };
 

@@ -2,7 +2,7 @@
  * The decoded form of every message, from and to clients, whatever their dialect.
  *
  * A dialect (dialect.h) turns a frame's payload into a `struct message` and back; handlers, planes and
- * routing know only this struct. A message borrows all its bytes: a decoded one points into the payload and
+ * routing use only this struct. A message borrows all its bytes: a decoded one points into the payload and
  * the decoder's scratch and lasts until the next decode; one to be encoded points to its maker's memory. To
  * add a message: an entry here, its name in message.c, its fields below and in fields.c or fields_encode.c,
  * and a handler if clients send it.
@@ -100,8 +100,8 @@ enum closing_reason {
     CLOSING_REASON_COUNT
 };
 
-/* A heartbeat may say that the user is active, that the user is idle, or neither. */
-enum activity { ACTIVITY_UNSAID, ACTIVITY_ACTIVE, ACTIVITY_IDLE };
+/* A heartbeat may report that the user is active or idle, or neither. */
+enum activity { ACTIVITY_UNSPECIFIED, ACTIVITY_ACTIVE, ACTIVITY_IDLE };
 
 struct connection_established {
     struct slice conn_id;
@@ -120,7 +120,7 @@ struct message_error {
     int64_t grace_period_ms;        /* < 0: left out */
 };
 
-/* What a change announces to clients that want events rather than state (presence/announcement.h). */
+/* The event that a change is for clients that get events rather than state (presence/announcement.h). */
 enum presence_announcement {
     PRESENCE_ANNOUNCE_NOTHING,
     PRESENCE_ANNOUNCE_ONLINE, /* connected, possibly idle */

@@ -3,21 +3,6 @@
 
 enum { NATIVE_ID_BYTES_MAX = 256 };
 
-/* An id may be any scalar; it is echoed unchanged. */
-static bool read_native_id(const struct fields_scratch *scratch, struct slice *id,
-                           const char **problem)
-{
-    struct slice raw = fields_find(scratch, "id");
-    if (!raw.data)
-        return true;
-    if (raw.len > NATIVE_ID_BYTES_MAX || raw.data[0] == '{' || raw.data[0] == '[') {
-        *problem = "id must be a string or a number of at most 256 bytes";
-        return false;
-    }
-    *id = raw;
-    return true;
-}
-
 static bool decode_native(struct fields_scratch *scratch, char *data, size_t len,
                           struct message *out, const char **problem)
 {
@@ -32,8 +17,12 @@ static bool decode_native(struct fields_scratch *scratch, char *data, size_t len
         *problem = "expected one JSON object and nothing after it";
         return false;
     }
-    if (!read_native_id(scratch, &out->id, problem))
+    struct slice id = fields_find(scratch, "id"); /* any scalar; echoed unchanged */
+    if (id.data && (id.len > NATIVE_ID_BYTES_MAX || id.data[0] == '{' || id.data[0] == '[')) {
+        *problem = "id must be a string or a number of at most 256 bytes";
         return false;
+    }
+    out->id = id;
     if (!fields_string(fields_find(scratch, "type"), &type)) {
         *problem = "type must be a string";
         return false;

@@ -1,6 +1,8 @@
 /* The envelope of the native dialect: type and id, and their faults. */
 #include "protocol/dialect.h"
 
+#include "support/exact_copy.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,23 +11,21 @@
 
 static struct fields_scratch scratch;
 
-/* Decodes a copy in an allocation of the exact length; the caller frees *kept. */
-static const char *decode(const char *text, struct message *message, char **kept)
+/* Decodes an exact copy, which the message borrows from; the caller frees *copy. */
+static const char *decode(const char *text, struct message *message, char **copy)
 {
     const char *problem = NULL;
-    size_t len = strlen(text);
-    *kept = malloc(len + 1);
-    assert_non_null(*kept);
-    memcpy(*kept, text, len);
+    *copy = exact_copy(slice_of(text));
     memset(message, 0x5a, sizeof(*message)); /* previous content must not matter */
-    return DIALECT_TABLE_NATIVE.decode(&scratch, *kept, len, message, &problem) ? NULL : problem;
+    return DIALECT_TABLE_NATIVE.decode(&scratch, *copy, strlen(text), message, &problem) ? NULL
+                                                                                         : problem;
 }
 
 static void expect_command(const char *text, enum message_type type, const char *id)
 {
     struct message message;
-    char *kept;
-    const char *problem = decode(text, &message, &kept);
+    char *copy;
+    const char *problem = decode(text, &message, &copy);
     if (problem)
         fail_msg("%s: %s", text, problem);
     assert_int_equal(message.type, type);
@@ -33,15 +33,15 @@ static void expect_command(const char *text, enum message_type type, const char 
         assert_true(slice_is(message.id, id));
     else
         assert_null(message.id.data);
-    free(kept);
+    free(copy);
 }
 
 /* The message is refused, and its id was read (NULL: it was not). */
 static void expect_problem(const char *text, const char *problem, const char *id)
 {
     struct message message;
-    char *kept;
-    const char *found = decode(text, &message, &kept);
+    char *copy;
+    const char *found = decode(text, &message, &copy);
     if (!found)
         fail_msg("%s: accepted", text);
     assert_string_equal(found, problem);
@@ -49,7 +49,7 @@ static void expect_problem(const char *text, const char *problem, const char *id
         assert_true(slice_is(message.id, id));
     else
         assert_null(message.id.data);
-    free(kept);
+    free(copy);
 }
 
 static void client_types_and_only_those_have_a_name(void **state)
@@ -105,10 +105,10 @@ static void ids_must_be_short_scalars(void **state)
     memset(text + at, 'i', 254);
     strcpy(text + at + 254, "\"}");
     struct message message;
-    char *kept;
-    assert_null(decode(text, &message, &kept));
+    char *copy;
+    assert_null(decode(text, &message, &copy));
     assert_int_equal(message.id.len, 256);
-    free(kept);
+    free(copy);
     strcpy(text + at + 254, "i\"}");
     expect_problem(text, problem, NULL);
     expect_problem("{\"type\":\"heartbeat\",\"id\":{}}", problem, NULL);

@@ -1,4 +1,4 @@
-/* A user's presence as store, planes and dialects know it. */
+/* A user's presence, as stores, planes and dialects exchange it. */
 #ifndef ROLLCALL_PROTOCOL_PRESENCE_H
 #define ROLLCALL_PROTOCOL_PRESENCE_H
 
@@ -43,7 +43,7 @@ bool presence_status_parse(struct slice name, enum presence_status *out);
 const char *presence_reason_name(enum presence_reason reason);
 bool presence_reason_parse(struct slice name, enum presence_reason *out);
 
-/* What a viewer sees of a hidden user. */
+/* The presence that a viewer gets of a hidden user. */
 static inline struct presence presence_hidden(struct slice user_id, enum presence_reason reason)
 {
     return (struct presence){.user_id = user_id, .reason = reason, .last_seen_ms = TIME_NONE};

@@ -44,7 +44,7 @@ static void set_session_idle(struct session *session, bool idle)
 
 void session_set_activity(struct session *session, enum activity activity)
 {
-    if (activity == ACTIVITY_UNSAID)
+    if (activity == ACTIVITY_UNSPECIFIED)
         return;
     if (activity == ACTIVITY_ACTIVE) {
         session->active_at_ms = session_now_ms(session);

@@ -25,7 +25,7 @@ static bool is_left_out(struct slice text, const char *key)
 static void check_activity(struct slice text, enum activity activity)
 {
     switch (activity) {
-    case ACTIVITY_UNSAID:
+    case ACTIVITY_UNSPECIFIED:
         fuzz_require(is_left_out(text, "active"), "activity that is given is read");
         break;
     case ACTIVITY_ACTIVE:

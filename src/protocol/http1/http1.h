@@ -64,16 +64,15 @@ struct http1_head {
     bool chunked;
     bool has_content_length;
     bool expect_continue;   /* the peer waits for "100 Continue" before it sends the body */
-    bool upgrade_websocket; /* Connection: upgrade and Upgrade: websocket; the method is not checked
-                             */
+    bool upgrade_websocket; /* Connection: upgrade, Upgrade: websocket; any method */
     uint64_t content_length;
     size_t header_count;
     struct http1_header headers[HTTP1_HEADERS_MAX];
 };
 
 /* Parses the head at the start of `input`. *scanned is the resumption offset: the caller sets it to 0 for a
- * new head and leaves it alone between calls whose input only grows. The result says which fields of `head`
- * are valid. */
+ * new head and leaves it alone between calls whose input only grows. The comments above name the valid
+ * fields of `head` for each result. */
 enum http1_result http1_parse(struct slice input, size_t *scanned, struct http1_head *head);
 
 /* The value of the first field with that name, ignoring case; data is NULL when there is none. */
@@ -90,7 +89,7 @@ struct slice http1_header_token_starting(const struct http1_head *head, struct s
                                          struct slice prefix);
 
 /* Takes the next element, trimmed, off a comma-separated list. Returns false at the end. Skips empty elements.
- * Knows no quoted strings. */
+ * Does not support quoted strings. */
 bool http1_token_next(struct slice *list, struct slice *token);
 
 #endif

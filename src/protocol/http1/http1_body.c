@@ -20,7 +20,7 @@ enum state {
     FAILED,
 };
 
-static enum state fail_body(struct http1_body *body, unsigned status)
+static enum state body_fail(struct http1_body *body, unsigned status)
 {
     body->error_status = (uint16_t)status;
     return FAILED;
@@ -32,71 +32,66 @@ void http1_body_start(struct http1_body *body, const struct http1_head *head, ui
     if (head->chunked)
         body->state = SIZE;
     else if (head->content_length > bytes_max)
-        body->state = (uint8_t)fail_body(body, 413);
+        body->state = (uint8_t)body_fail(body, 413);
     else
         body->state = head->content_length > 0 ? FIXED : ENDED;
 }
 
-static enum state expect(struct http1_body *body, char c, char expected, enum state next)
+static enum state body_expect(struct http1_body *body, char c, char expected, enum state next)
 {
-    return c == expected ? next : fail_body(body, 400);
+    return c == expected ? next : body_fail(body, 400);
 }
 
-static enum state take_size_digit(struct http1_body *body, char c)
+static enum state body_take_size_digit(struct http1_body *body, char c)
 {
     int digit = http1_char_hex(c);
     if (digit < 0 || body->size_digits == HTTP1_BODY_SIZE_DIGITS_MAX)
-        return fail_body(body, 400);
+        return body_fail(body, 400);
     body->size_digits++;
     body->remaining = body->remaining << 4 | (uint64_t)digit;
-    return body->remaining > body->bytes_left ? fail_body(body, 413) : SIZE_DIGITS;
-}
-
-static enum state after_size(struct http1_body *body, char c)
-{
-    if (c != '\n')
-        return fail_body(body, 400);
-    body->size_digits = 0;
-    body->bytes_left -= body->remaining;
-    return body->remaining > 0 ? DATA : TRAILER_START;
+    return body->remaining > body->bytes_left ? body_fail(body, 413) : SIZE_DIGITS;
 }
 
 /* Discards a byte of an extension or a trailer; the state stays the same while bytes are of the class. */
-static enum state discard(struct http1_body *body, char c, uint8_t class, enum state same)
+static enum state body_discard(struct http1_body *body, char c, uint8_t class, enum state same)
 {
     if (!http1_char_is(c, class))
-        return fail_body(body, 400);
+        return body_fail(body, 400);
     if (++body->discarded_bytes > HTTP1_BODY_DISCARDED_BYTES_MAX)
-        return fail_body(body, 413);
+        return body_fail(body, 413);
     return same;
 }
 
 /* Returns the state after one byte of framing. */
-static enum state step_framing(struct http1_body *body, char c)
+static enum state body_step_framing(struct http1_body *body, char c)
 {
     switch ((enum state)body->state) {
     case SIZE:
-        return take_size_digit(body, c);
+        return body_take_size_digit(body, c);
     case SIZE_DIGITS:
-        return c == '\r' ? SIZE_LF : c == ';' ? EXTENSION : take_size_digit(body, c);
+        return c == '\r' ? SIZE_LF : c == ';' ? EXTENSION : body_take_size_digit(body, c);
     case EXTENSION:
-        return c == '\r' ? SIZE_LF : discard(body, c, HTTP1_CHAR_VALUE, EXTENSION);
+        return c == '\r' ? SIZE_LF : body_discard(body, c, HTTP1_CHAR_VALUE, EXTENSION);
     case SIZE_LF:
-        return after_size(body, c);
+        if (c != '\n')
+            return body_fail(body, 400);
+        body->size_digits = 0;
+        body->bytes_left -= body->remaining;
+        return body->remaining > 0 ? DATA : TRAILER_START;
     case DATA_CR:
-        return expect(body, c, '\r', DATA_LF);
+        return body_expect(body, c, '\r', DATA_LF);
     case DATA_LF:
-        return expect(body, c, '\n', SIZE);
+        return body_expect(body, c, '\n', SIZE);
     case TRAILER_START:
-        return c == '\r' ? END_LF : discard(body, c, HTTP1_CHAR_TOKEN, TRAILER_NAME);
+        return c == '\r' ? END_LF : body_discard(body, c, HTTP1_CHAR_TOKEN, TRAILER_NAME);
     case TRAILER_NAME:
-        return c == ':' ? TRAILER_VALUE : discard(body, c, HTTP1_CHAR_TOKEN, TRAILER_NAME);
+        return c == ':' ? TRAILER_VALUE : body_discard(body, c, HTTP1_CHAR_TOKEN, TRAILER_NAME);
     case TRAILER_VALUE:
-        return c == '\r' ? TRAILER_LF : discard(body, c, HTTP1_CHAR_VALUE, TRAILER_VALUE);
+        return c == '\r' ? TRAILER_LF : body_discard(body, c, HTTP1_CHAR_VALUE, TRAILER_VALUE);
     case TRAILER_LF:
-        return expect(body, c, '\n', TRAILER_START);
+        return body_expect(body, c, '\n', TRAILER_START);
     case END_LF:
-        return expect(body, c, '\n', ENDED);
+        return body_expect(body, c, '\n', ENDED);
     case FIXED:
     case DATA:
     case ENDED:
@@ -104,18 +99,6 @@ static enum state step_framing(struct http1_body *body, char c)
         break;
     }
     return (enum state)body->state;
-}
-
-static enum http1_body_event take_data(struct http1_body *body, struct slice *input,
-                                       struct slice *data)
-{
-    size_t count = body->remaining < input->len ? (size_t)body->remaining : input->len;
-    *data = slice_first(*input, count);
-    *input = slice_after(*input, count);
-    body->remaining -= count;
-    if (body->remaining == 0)
-        body->state = body->state == FIXED ? ENDED : DATA_CR;
-    return HTTP1_BODY_DATA;
 }
 
 enum http1_body_event http1_body_decode(struct http1_body *body, struct slice *input,
@@ -128,9 +111,16 @@ enum http1_body_event http1_body_decode(struct http1_body *body, struct slice *i
             return HTTP1_BODY_ERROR;
         if (input->len == 0)
             return HTTP1_BODY_NEED_MORE;
-        if (body->state == FIXED || body->state == DATA)
-            return take_data(body, input, data);
-        body->state = (uint8_t)step_framing(body, input->data[0]);
+        if (body->state == FIXED || body->state == DATA) {
+            size_t count = body->remaining < input->len ? (size_t)body->remaining : input->len;
+            *data = slice_first(*input, count);
+            *input = slice_after(*input, count);
+            body->remaining -= count;
+            if (body->remaining == 0)
+                body->state = body->state == FIXED ? ENDED : DATA_CR;
+            return HTTP1_BODY_DATA;
+        }
+        body->state = (uint8_t)body_step_framing(body, input->data[0]);
         input->data++;
         input->len--;
     }

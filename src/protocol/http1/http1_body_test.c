@@ -1,5 +1,7 @@
 #include "protocol/http1/http1_body.h"
 
+#include "support/exact_copy.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 
@@ -9,7 +11,7 @@
 
 static const struct http1_head chunked = {.chunked = true};
 
-/* The body as decoded from pieces of `piece_bytes`, and the rest of the input at its end. */
+/* A decoded body, and how much of the input follows it. */
 struct outcome {
     enum http1_body_event event;
     unsigned error_status;
@@ -18,6 +20,7 @@ struct outcome {
     size_t left;
 };
 
+/* Decodes exact copies of pieces of `piece_bytes`. */
 static void decode(const struct http1_head *head, struct slice text, size_t piece_bytes,
                    struct outcome *outcome)
 {
@@ -27,6 +30,8 @@ static void decode(const struct http1_head *head, struct slice text, size_t piec
     *outcome = (struct outcome){.event = HTTP1_BODY_NEED_MORE, .left = text.len};
     while (outcome->event == HTTP1_BODY_NEED_MORE) {
         struct slice piece = slice_first(text, piece_bytes);
+        char *copy = exact_copy(piece);
+        piece.data = copy;
         text = slice_after(text, piece_bytes);
         while ((outcome->event = http1_body_decode(&body, &piece, &data)) == HTTP1_BODY_DATA) {
             assert_true(data.len > 0);
@@ -34,6 +39,7 @@ static void decode(const struct http1_head *head, struct slice text, size_t piec
             outcome->len += data.len;
         }
         outcome->left = text.len + piece.len;
+        free(copy);
         if (text.len == 0)
             break;
     }
@@ -64,21 +70,21 @@ static void expect_error(struct slice text, unsigned status)
     }
 }
 
-static void no_body(void **unused)
+static void head_without_length_has_no_body(void **unused)
 {
     (void)unused;
     const struct http1_head none = {0};
     expect_body(&none, SLICE("GET"), "", 3);
 }
 
-static void fixed_body(void **unused)
+static void fixed_body_is_decoded(void **unused)
 {
     (void)unused;
     const struct http1_head five = {.has_content_length = true, .content_length = 5};
     expect_body(&five, SLICE("helloGET"), "hello", 3);
 }
 
-static void declared_too_large(void **unused)
+static void too_large_content_length_is_refused(void **unused)
 {
     (void)unused;
     const struct http1_head most = {.has_content_length = true, .content_length = BYTES_MAX};
@@ -91,7 +97,7 @@ static void declared_too_large(void **unused)
     assert_int_equal(outcome.event, HTTP1_BODY_NEED_MORE);
 }
 
-static void chunked_body(void **unused)
+static void chunked_body_is_decoded(void **unused)
 {
     (void)unused;
     expect_body(&chunked, SLICE("5\r\nhello\r\n0\r\n\r\nGET"), "hello", 3);
@@ -105,7 +111,7 @@ static void extensions_and_trailers_are_discarded(void **unused)
     expect_body(&chunked, SLICE("2;a=\"b c\";d\r\nhi\r\n0;\r\nX: y\r\nZ:\r\n\r\nG"), "hi", 1);
 }
 
-static void bad_chunks(void **unused)
+static void bad_chunks_are_refused(void **unused)
 {
     (void)unused;
     static const struct slice bad[] = {
@@ -166,12 +172,12 @@ static void discarded_bytes_are_bounded(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_body),
-        cmocka_unit_test(fixed_body),
-        cmocka_unit_test(declared_too_large),
-        cmocka_unit_test(chunked_body),
+        cmocka_unit_test(head_without_length_has_no_body),
+        cmocka_unit_test(fixed_body_is_decoded),
+        cmocka_unit_test(too_large_content_length_is_refused),
+        cmocka_unit_test(chunked_body_is_decoded),
         cmocka_unit_test(extensions_and_trailers_are_discarded),
-        cmocka_unit_test(bad_chunks),
+        cmocka_unit_test(bad_chunks_are_refused),
         cmocka_unit_test(chunks_count_together_for_the_bound),
         cmocka_unit_test(discarded_bytes_are_bounded),
     };

@@ -56,7 +56,7 @@ bool http1_char_all(struct slice text, uint8_t class)
     return common != 0;
 }
 
-static char lower(char c)
+static char http1_char_lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
@@ -64,7 +64,7 @@ static char lower(char c)
 bool http1_char_same_letters(const char *a, const char *b, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
-        if (lower(a[i]) != lower(b[i]))
+        if (http1_char_lower(a[i]) != http1_char_lower(b[i]))
             return false;
     }
     return true;

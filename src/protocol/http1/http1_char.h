@@ -12,7 +12,7 @@
 
 #define HTTP1_CHAR_TOKEN 0x01 /* of a method, a field name, a coding */
 #define HTTP1_CHAR_TARGET                                                                          \
-    0x02 /* of a request target; also what browsers leave unescaped: \ ^ ` { | } */
+    0x02 /* of a request target; includes what browsers leave unescaped: \ ^ ` { | } */
 #define HTTP1_CHAR_HOST 0x04  /* of host:port, without the userinfo that '@' would end */
 #define HTTP1_CHAR_VALUE 0x08 /* of a field value: visible, space, tab, and 0x80 up */
 

@@ -8,13 +8,13 @@ bool http1_host_valid(struct slice host)
 }
 
 /* "/path?query" */
-static void split_query(struct slice text, struct http1_target *target)
+static void target_split_query(struct slice text, struct http1_target *target)
 {
     target->query = slice_split(text, '?', &target->path);
 }
 
 /* "http://authority[/path][?query]" after the "//" */
-static bool parse_absolute(struct slice text, struct http1_target *target)
+static bool target_parse_absolute(struct slice text, struct http1_target *target)
 {
     size_t end = 0;
     while (end < text.len && text.data[end] != '/' && text.data[end] != '?')
@@ -22,7 +22,7 @@ static bool parse_absolute(struct slice text, struct http1_target *target)
     target->authority = slice_first(text, end);
     if (end == 0 || text.data[0] == ':' || !http1_host_valid(target->authority))
         return false;
-    split_query(slice_after(text, end), target);
+    target_split_query(slice_after(text, end), target);
     if (target->path.len == 0)
         target->path = SLICE("/");
     return true;
@@ -35,49 +35,40 @@ bool http1_target_parse(struct slice text, bool asterisk_allowed, struct http1_t
     if (text.len == 0 || !http1_char_all(text, HTTP1_CHAR_TARGET))
         return false;
     if (text.data[0] == '/') {
-        split_query(text, target);
+        target_split_query(text, target);
         return true;
     }
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
         if (http1_char_same_name(slice_first(text, schemes[i].len), schemes[i]))
-            return parse_absolute(slice_after(text, schemes[i].len), target);
+            return target_parse_absolute(slice_after(text, schemes[i].len), target);
     }
     return asterisk_allowed && slice_equal(text, SLICE("*"));
 }
 
-/* The byte that "%XY" stands for, or -1; NUL is refused too. */
-static int escaped_byte(struct slice text)
-{
-    if (text.len < 3)
-        return -1;
-    int high = http1_char_hex(text.data[1]);
-    int low = http1_char_hex(text.data[2]);
-    if (high < 0 || low < 0 || (high | low) == 0)
-        return -1;
-    return high << 4 | low;
-}
-
 /* Takes the next character off the front of *text, which is not empty, and decodes its escape. Returns -1 if it
- * is invalid. */
-static int take_character(struct slice *text, bool plus_is_space)
+ * is invalid or NUL. */
+static int target_take_character(struct slice *text, bool plus_is_space)
 {
     char c = text->data[0];
     int byte = (unsigned char)c;
-    if (c == '%')
-        byte = escaped_byte(*text);
-    else if (c == '+' && plus_is_space)
+    if (c == '%') {
+        int high = text->len < 3 ? -1 : http1_char_hex(text->data[1]);
+        int low = text->len < 3 ? -1 : http1_char_hex(text->data[2]);
+        byte = high < 0 || low < 0 ? -1 : high << 4 | low;
+    } else if (c == '+' && plus_is_space) {
         byte = ' ';
+    }
     if (byte <= 0)
         return -1;
     *text = slice_after(*text, c == '%' ? 3 : 1);
     return byte;
 }
 
-static bool decode_escapes(struct slice text, bool plus_is_space, char *out, size_t *len)
+static bool target_decode_escapes(struct slice text, bool plus_is_space, char *out, size_t *len)
 {
     size_t written = 0;
     while (text.len > 0) {
-        int byte = take_character(&text, plus_is_space);
+        int byte = target_take_character(&text, plus_is_space);
         if (byte < 0)
             return false;
         out[written++] = (char)byte;
@@ -88,12 +79,12 @@ static bool decode_escapes(struct slice text, bool plus_is_space, char *out, siz
 
 bool http1_percent_decode(struct slice text, char *out, size_t *len)
 {
-    return decode_escapes(text, false, out, len);
+    return target_decode_escapes(text, false, out, len);
 }
 
 bool http1_query_decode(struct slice text, char *out, size_t *len)
 {
-    return decode_escapes(text, true, out, len);
+    return target_decode_escapes(text, true, out, len);
 }
 
 bool http1_query_next(struct slice *query, struct slice *name, struct slice *value)
@@ -110,10 +101,10 @@ bool http1_query_next(struct slice *query, struct slice *name, struct slice *val
 }
 
 /* Compares without decoding first, because most names differ in their first character. */
-static bool parameter_has_name(struct slice raw, struct slice name)
+static bool query_parameter_has_name(struct slice raw, struct slice name)
 {
     for (size_t i = 0; i < name.len; i++)
-        if (raw.len == 0 || take_character(&raw, true) != (unsigned char)name.data[i])
+        if (raw.len == 0 || target_take_character(&raw, true) != (unsigned char)name.data[i])
             return false;
     return raw.len == 0;
 }
@@ -123,7 +114,7 @@ struct slice http1_query_find(struct slice query, struct slice name)
     struct slice found;
     struct slice value;
     while (http1_query_next(&query, &found, &value)) {
-        if (parameter_has_name(found, name))
+        if (query_parameter_has_name(found, name))
             return value.data ? value : (struct slice){found.data + found.len, 0};
     }
     return SLICE_NONE;

@@ -1,5 +1,7 @@
 #include "protocol/http1/http1.h"
 
+#include "support/exact_copy.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,18 +13,17 @@
 
 static struct http1_head head;
 
-/* Parses from an allocation of the exact size, so that the sanitizer finds any read outside it. No slice of the
- * result is used afterwards. */
+/* Parses exact copies, so that the sanitizer finds any read outside them. The slices in `head` are invalid
+ * afterwards. */
 static enum http1_result parse_pieces(struct slice text, size_t piece_bytes)
 {
     size_t scanned = 0;
     enum http1_result result = HTTP1_INCOMPLETE;
     for (size_t len = 0; len < text.len && result == HTTP1_INCOMPLETE;) {
         len = len + piece_bytes < text.len ? len + piece_bytes : text.len;
-        char *copy = test_malloc(len);
-        memcpy(copy, text.data, len);
+        char *copy = exact_copy(slice_first(text, len));
         result = http1_parse((struct slice){copy, len}, &scanned, &head);
-        test_free(copy);
+        free(copy);
     }
     return result;
 }
@@ -54,7 +55,7 @@ static void assert_slice(struct slice actual, const char *expected)
     assert_memory_equal(actual.data, expected, actual.len);
 }
 
-static void plain_request(void **unused)
+static void plain_request_is_parsed(void **unused)
 {
     (void)unused;
     expect_complete(SLICE("GET /v1/ws?device_id=d&x=%20 HTTP/1.1\r\n"
@@ -99,7 +100,7 @@ static void one_empty_line_before_the_request_is_ignored(void **unused)
     expect_refused(SLICE("\nGET / HTTP/1.1\r\n" HOST END), 400);
 }
 
-static void methods(void **unused)
+static void methods_are_recognised(void **unused)
 {
     (void)unused;
     static const char *const names[] = {"GET",   "HEAD",   "POST",    "PUT",
@@ -115,7 +116,7 @@ static void methods(void **unused)
     assert_int_equal(head.method, HTTP1_OTHER_METHOD);
 }
 
-static void bad_request_lines(void **unused)
+static void bad_request_lines_are_refused(void **unused)
 {
     (void)unused;
     static const struct slice lines[] = {
@@ -167,7 +168,7 @@ static void garbage_is_refused_before_any_line_ends(void **unused)
     expect_refused(SLICE("\rG"), 400);
 }
 
-static void versions(void **unused)
+static void only_http_1_0_and_1_1_are_accepted(void **unused)
 {
     (void)unused;
     expect_refused(SLICE("GET / HTTP/2.0\r\n" HOST END), 505);
@@ -178,7 +179,7 @@ static void versions(void **unused)
     assert_int_equal(head.version_minor, 0);
 }
 
-static void bad_headers(void **unused)
+static void bad_headers_are_refused(void **unused)
 {
     (void)unused;
     static const struct slice lines[] = {
@@ -229,7 +230,7 @@ static void bad_headers(void **unused)
     }
 }
 
-static void unknown_transfer_coding(void **unused)
+static void unknown_transfer_coding_is_refused(void **unused)
 {
     (void)unused;
     expect_refused(SLICE("POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: gzip\r\n" END), 501);
@@ -240,7 +241,7 @@ static void unknown_transfer_coding(void **unused)
     expect_refused(SLICE("POST / HTTP/1.0\r\n" HOST "Transfer-Encoding: chunked\r\n" END), 400);
 }
 
-static void body_framing(void **unused)
+static void body_framing_is_parsed(void **unused)
 {
     (void)unused;
     expect_complete(SLICE("POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: Chunked\r\n" END));
@@ -250,7 +251,7 @@ static void body_framing(void **unused)
     assert_true(head.content_length == UINT64_C(999999999999999999));
 }
 
-static void hosts(void **unused)
+static void exactly_one_valid_host_is_required(void **unused)
 {
     (void)unused;
     expect_refused(SLICE("GET / HTTP/1.1\r\n" END), 400);
@@ -264,7 +265,7 @@ static void hosts(void **unused)
     assert_slice(head.host, "[::1]:80");
 }
 
-static void target_forms(void **unused)
+static void target_forms_are_split(void **unused)
 {
     (void)unused;
     expect_complete(SLICE("GET HTTP://b:81/x/y?q HTTP/1.1\r\n" HOST END));
@@ -284,7 +285,7 @@ static void target_forms(void **unused)
     assert_slice(head.target.query, "x?y");
 }
 
-static void keep_alive(void **unused)
+static void keep_alive_follows_version_and_connection(void **unused)
 {
     (void)unused;
     expect_complete(SLICE("GET / HTTP/1.1\r\n" HOST "Connection: x, Close\r\n" END));
@@ -298,7 +299,7 @@ static void keep_alive(void **unused)
     assert_false(head.keep_alive);
 }
 
-static void upgrade_to_websocket(void **unused)
+static void websocket_upgrade_needs_both_fields_and_http_1_1(void **unused)
 {
     (void)unused;
     expect_complete(SLICE("GET / HTTP/1.1\r\n" HOST
@@ -313,7 +314,7 @@ static void upgrade_to_websocket(void **unused)
     assert_false(head.upgrade_websocket);
 }
 
-static void expect_continue(void **unused)
+static void expect_continue_needs_http_1_1(void **unused)
 {
     (void)unused;
     expect_complete(SLICE("PUT / HTTP/1.1\r\n" HOST "Expect: 100-Continue\r\n" END));
@@ -322,7 +323,7 @@ static void expect_continue(void **unused)
     assert_false(head.expect_continue);
 }
 
-static void token_lists(void **unused)
+static void token_lists_are_split(void **unused)
 {
     (void)unused;
     struct slice list = SLICE(" a ,, b c,\td");
@@ -351,7 +352,7 @@ static size_t write_long_target(char *out, size_t target_bytes)
     return 4 + target_bytes + sizeof " HTTP/1.1\r\n" HOST END - 1;
 }
 
-static void long_targets(void **unused)
+static void too_long_target_is_refused(void **unused)
 {
     (void)unused;
     static char text[HTTP1_HEAD_BYTES_MAX];
@@ -375,7 +376,7 @@ static size_t write_headers(char *out, size_t count, size_t value_bytes)
     return len + (size_t)sprintf(out + len, END);
 }
 
-static void too_many_headers(void **unused)
+static void too_many_headers_are_refused(void **unused)
 {
     (void)unused;
     static char text[HTTP1_HEAD_BYTES_MAX];
@@ -386,7 +387,7 @@ static void too_many_headers(void **unused)
     expect_refused((struct slice){text, len}, 431);
 }
 
-static void too_long_heads(void **unused)
+static void too_long_head_is_refused(void **unused)
 {
     (void)unused;
     static char text[2 * HTTP1_HEAD_BYTES_MAX];
@@ -403,25 +404,25 @@ static void too_long_heads(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_request),
+        cmocka_unit_test(plain_request_is_parsed),
         cmocka_unit_test(head_ends_where_the_body_begins),
         cmocka_unit_test(one_empty_line_before_the_request_is_ignored),
-        cmocka_unit_test(methods),
-        cmocka_unit_test(bad_request_lines),
+        cmocka_unit_test(methods_are_recognised),
+        cmocka_unit_test(bad_request_lines_are_refused),
         cmocka_unit_test(garbage_is_refused_before_any_line_ends),
-        cmocka_unit_test(versions),
-        cmocka_unit_test(bad_headers),
-        cmocka_unit_test(unknown_transfer_coding),
-        cmocka_unit_test(body_framing),
-        cmocka_unit_test(hosts),
-        cmocka_unit_test(target_forms),
-        cmocka_unit_test(keep_alive),
-        cmocka_unit_test(upgrade_to_websocket),
-        cmocka_unit_test(expect_continue),
-        cmocka_unit_test(token_lists),
-        cmocka_unit_test(long_targets),
-        cmocka_unit_test(too_many_headers),
-        cmocka_unit_test(too_long_heads),
+        cmocka_unit_test(only_http_1_0_and_1_1_are_accepted),
+        cmocka_unit_test(bad_headers_are_refused),
+        cmocka_unit_test(unknown_transfer_coding_is_refused),
+        cmocka_unit_test(body_framing_is_parsed),
+        cmocka_unit_test(exactly_one_valid_host_is_required),
+        cmocka_unit_test(target_forms_are_split),
+        cmocka_unit_test(keep_alive_follows_version_and_connection),
+        cmocka_unit_test(websocket_upgrade_needs_both_fields_and_http_1_1),
+        cmocka_unit_test(expect_continue_needs_http_1_1),
+        cmocka_unit_test(token_lists_are_split),
+        cmocka_unit_test(too_long_target_is_refused),
+        cmocka_unit_test(too_many_headers_are_refused),
+        cmocka_unit_test(too_long_head_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,7 +40,7 @@ static void partial_set_state(struct websocket_partial *partial, enum partial_st
     partial->state = state;
 }
 
-static enum websocket_event fail_decoding(struct decoding *d, enum websocket_close_code code,
+static enum websocket_event decoding_fail(struct decoding *d, enum websocket_close_code code,
                                           const char *reason)
 {
     *d->out = (struct websocket_message){.close_code = (uint16_t)code, .error_reason = reason};
@@ -49,28 +49,28 @@ static enum websocket_event fail_decoding(struct decoding *d, enum websocket_clo
     return WEBSOCKET_ERROR;
 }
 
-static enum websocket_event fail_protocol(struct decoding *d, const char *reason)
+static enum websocket_event decoding_fail_protocol(struct decoding *d, const char *reason)
 {
-    return fail_decoding(d, WEBSOCKET_CLOSE_PROTOCOL_ERROR, reason);
+    return decoding_fail(d, WEBSOCKET_CLOSE_PROTOCOL_ERROR, reason);
 }
 
-static enum websocket_event fail_memory(struct decoding *d)
+static enum websocket_event decoding_fail_memory(struct decoding *d)
 {
-    return fail_decoding(d, WEBSOCKET_CLOSE_INTERNAL, "out of memory");
+    return decoding_fail(d, WEBSOCKET_CLOSE_INTERNAL, "out of memory");
 }
 
-static enum websocket_event fail_text(struct decoding *d)
+static enum websocket_event decoding_fail_text(struct decoding *d)
 {
-    return fail_decoding(d, WEBSOCKET_CLOSE_INVALID_TEXT, "text is not valid UTF-8");
+    return decoding_fail(d, WEBSOCKET_CLOSE_INVALID_TEXT, "text is not valid UTF-8");
 }
 
-static void take_bytes(struct decoding *d, size_t count)
+static void decoding_take_bytes(struct decoding *d, size_t count)
 {
     d->data += count;
     d->len -= count;
 }
 
-static bool message_is_open(const struct websocket_partial *partial)
+static bool partial_is_open_message(const struct websocket_partial *partial)
 {
     return partial && partial->message_opcode != WEBSOCKET_OPCODE_CONTINUATION;
 }
@@ -111,30 +111,30 @@ bool websocket_close_code_valid(unsigned code)
            (code >= 3000 && code <= 4999);
 }
 
-static enum websocket_event deliver_close(struct decoding *d, char *payload, size_t len)
+static enum websocket_event decoding_deliver_close(struct decoding *d, char *payload, size_t len)
 {
     struct websocket_message *out = d->out;
     *out = (struct websocket_message){.data = payload, .close_code = WEBSOCKET_CLOSE_NO_CODE};
     if (len == 0)
         return WEBSOCKET_CLOSE;
     if (len == 1)
-        return fail_protocol(d, "close frame with half a code");
+        return decoding_fail_protocol(d, "close frame with half a code");
     const unsigned char *code = (const unsigned char *)payload;
     out->close_code = (uint16_t)(code[0] << 8 | code[1]);
     if (!websocket_close_code_valid(out->close_code))
-        return fail_protocol(d, "close code may not be sent");
+        return decoding_fail_protocol(d, "close code may not be sent");
     out->data = payload + 2;
     out->len = len - 2;
     if (!utf8_valid((struct slice){out->data, out->len}))
-        return fail_text(d);
+        return decoding_fail_text(d);
     return WEBSOCKET_CLOSE;
 }
 
-static enum websocket_event deliver_payload(struct decoding *d, uint8_t opcode, char *payload,
-                                            size_t len)
+static enum websocket_event decoding_deliver_payload(struct decoding *d, uint8_t opcode,
+                                                     char *payload, size_t len)
 {
     if (opcode == WEBSOCKET_OPCODE_CLOSE)
-        return deliver_close(d, payload, len);
+        return decoding_deliver_close(d, payload, len);
     *d->out = (struct websocket_message){.data = payload, .len = len};
     switch (opcode) {
     case WEBSOCKET_OPCODE_TEXT:
@@ -154,17 +154,18 @@ static enum websocket_event partial_finish_frame(struct decoding *d)
     struct websocket_partial *partial = d->decoder->partial;
     if (websocket_frame_is_control(&partial->frame)) {
         char *payload = partial->bytes + partial->message_len;
-        partial_set_state(partial, message_is_open(partial) ? BETWEEN : DELIVERED);
-        return deliver_payload(d, partial->frame.opcode, payload, partial->control_len);
+        partial_set_state(partial, partial_is_open_message(partial) ? BETWEEN : DELIVERED);
+        return decoding_deliver_payload(d, partial->frame.opcode, payload, partial->control_len);
     }
     if (!partial->frame.final) {
         partial_set_state(partial, BETWEEN);
         return WEBSOCKET_NEED_MORE;
     }
     if (partial->message_opcode == WEBSOCKET_OPCODE_TEXT && !utf8_complete(&partial->utf8))
-        return fail_text(d);
+        return decoding_fail_text(d);
     partial_set_state(partial, DELIVERED);
-    return deliver_payload(d, partial->message_opcode, partial->bytes, partial->message_len);
+    return decoding_deliver_payload(d, partial->message_opcode, partial->bytes,
+                                    partial->message_len);
 }
 
 /* Moves the chunk's part of the payload into the partial. */
@@ -180,17 +181,17 @@ static enum websocket_event partial_take_payload(struct decoding *d)
     frame->payload_len -= count;
     if (!control && partial->message_opcode == WEBSOCKET_OPCODE_TEXT &&
         !utf8_feed(&partial->utf8, d->data, count))
-        return fail_text(d);
+        return decoding_fail_text(d);
 
     if (!partial_reserve(d, count))
-        return fail_memory(d);
+        return decoding_fail_memory(d);
     partial = d->decoder->partial;
     memcpy(partial->bytes + partial->message_len + partial->control_len, d->data, count);
     if (control)
         partial->control_len += (uint8_t)count;
     else
         partial->message_len += count;
-    take_bytes(d, count);
+    decoding_take_bytes(d, count);
     return partial->frame.payload_len == 0 ? partial_finish_frame(d) : WEBSOCKET_NEED_MORE;
 }
 
@@ -200,7 +201,7 @@ static enum websocket_event partial_start_frame(struct decoding *d,
 {
     struct websocket_partial *partial = partial_get(d->decoder);
     if (!partial)
-        return fail_memory(d);
+        return decoding_fail_memory(d);
     partial_set_state(partial, PAYLOAD);
     partial->frame = *frame;
     partial->header_len = 0;
@@ -211,15 +212,15 @@ static enum websocket_event partial_start_frame(struct decoding *d,
 }
 
 /* Takes a complete frame that is an event of its own and returns it in place. */
-static enum websocket_event take_whole_frame(struct decoding *d,
-                                             const struct websocket_frame *frame)
+static enum websocket_event decoding_take_whole_frame(struct decoding *d,
+                                                      const struct websocket_frame *frame)
 {
     struct websocket_partial *partial = d->decoder->partial;
     char *payload = d->data;
     size_t len = (size_t)frame->payload_len;
     bool ascii = websocket_unmask(payload, len, frame->mask);
-    take_bytes(d, len);
-    if (message_is_open(partial)) {
+    decoding_take_bytes(d, len);
+    if (partial_is_open_message(partial)) {
         partial_set_state(partial, BETWEEN);
         partial->header_len = 0;
     } else if (partial) {
@@ -227,8 +228,8 @@ static enum websocket_event take_whole_frame(struct decoding *d,
     }
     if (frame->opcode == WEBSOCKET_OPCODE_TEXT && !ascii &&
         !utf8_valid((struct slice){payload, len}))
-        return fail_text(d);
-    return deliver_payload(d, frame->opcode, payload, len);
+        return decoding_fail_text(d);
+    return decoding_deliver_payload(d, frame->opcode, payload, len);
 }
 
 /* Gathers a header that is incomplete in the chunk, byte by byte, in the partial. Returns its bytes once all
@@ -244,26 +245,26 @@ static const uint8_t *partial_gather_header(struct decoding *d, size_t *size)
         if (d->len == 0)
             return NULL;
         partial->header[partial->header_len++] = (uint8_t)*d->data;
-        take_bytes(d, 1);
+        decoding_take_bytes(d, 1);
     }
 }
 
-/* Reads the next header into `frame`. `*whole` tells whether it is complete. */
-static enum websocket_event take_header(struct decoding *d, struct websocket_frame *frame,
-                                        bool *whole)
+/* Reads the next header into `frame`; *whole is false when it is incomplete. */
+static enum websocket_event decoding_take_header(struct decoding *d, struct websocket_frame *frame,
+                                                 bool *whole)
 {
     const struct websocket_partial *partial = d->decoder->partial;
-    bool open = message_is_open(partial);
+    bool open = partial_is_open_message(partial);
     const uint8_t *header = (const uint8_t *)d->data;
     size_t size = websocket_frame_header_size(header, d->len);
     const char *fault;
     *whole = true;
     if (d->len >= size && !(partial && partial->state == HEADER)) {
-        take_bytes(d, size);
+        decoding_take_bytes(d, size);
         fault = websocket_frame_fault(header, size, open, d->limits->peer_masks);
     } else {
         if (!(partial = partial_get(d->decoder)))
-            return fail_memory(d);
+            return decoding_fail_memory(d);
         header = partial_gather_header(d, &size);
         *whole = header != NULL;
         fault = websocket_frame_fault(partial->header, partial->header_len, open,
@@ -271,45 +272,40 @@ static enum websocket_event take_header(struct decoding *d, struct websocket_fra
     }
     if (!fault && *whole)
         fault = websocket_frame_read(header, size, frame);
-    return fault ? fail_protocol(d, fault) : WEBSOCKET_NEED_MORE;
+    return fault ? decoding_fail_protocol(d, fault) : WEBSOCKET_NEED_MORE;
 }
 
-static bool frame_is_too_big(const struct decoding *d, const struct websocket_frame *frame)
-{
-    size_t held = d->decoder->partial ? d->decoder->partial->message_len : 0;
-    size_t max = d->limits->message_bytes_max;
-    return held > max || frame->payload_len > max - held;
-}
-
-static enum websocket_event next_frame(struct decoding *d)
+static enum websocket_event decoding_next_frame(struct decoding *d)
 {
     struct websocket_frame frame;
     bool whole;
-    if (take_header(d, &frame, &whole) == WEBSOCKET_ERROR)
+    if (decoding_take_header(d, &frame, &whole) == WEBSOCKET_ERROR)
         return WEBSOCKET_ERROR;
     if (!whole)
         return WEBSOCKET_NEED_MORE;
     bool control = websocket_frame_is_control(&frame);
-    if (!control && frame_is_too_big(d, &frame))
-        return fail_decoding(d, WEBSOCKET_CLOSE_TOO_BIG, "message too big");
+    size_t held = d->decoder->partial ? d->decoder->partial->message_len : 0;
+    size_t max = d->limits->message_bytes_max;
+    if (!control && (held > max || frame.payload_len > max - held))
+        return decoding_fail(d, WEBSOCKET_CLOSE_TOO_BIG, "message too big");
     bool is_event = control || (frame.final && frame.opcode != WEBSOCKET_OPCODE_CONTINUATION);
     if (is_event && frame.payload_len <= d->len)
-        return take_whole_frame(d, &frame);
+        return decoding_take_whole_frame(d, &frame);
     return partial_start_frame(d, &frame);
 }
 
 /* Takes what a server receives nearly always: a short, complete, masked text while no message is incomplete.
- * next_frame() would do the same in twice the instructions; it handles all other frames, and reports bad text,
+ * decoding_next_frame() would do the same in twice the instructions; it handles all other frames, and reports bad text,
  * which is masked again (masking is its own inverse) for that. */
-static bool take_short_text(const struct websocket_limits *limits, char **data, size_t *len,
-                            struct websocket_message *out)
+static bool decode_short_text(const struct websocket_limits *limits, char **data, size_t *len,
+                              struct websocket_message *out)
 {
     const size_t header_bytes = 6;
     const uint8_t *header = (const uint8_t *)*data;
     if (*len < header_bytes || header[0] != (WEBSOCKET_FRAME_FINAL | WEBSOCKET_OPCODE_TEXT))
         return false;
-    size_t payload_len =
-        header[1] ^ WEBSOCKET_FRAME_MASKED; /* an unmasked frame gives more than any short length */
+    /* for an unmasked frame the result is more than any short length */
+    size_t payload_len = header[1] ^ WEBSOCKET_FRAME_MASKED;
     if (payload_len >= WEBSOCKET_FRAME_LENGTH_IN_2_BYTES || payload_len > *len - header_bytes ||
         payload_len > limits->message_bytes_max || !limits->peer_masks)
         return false;
@@ -326,29 +322,22 @@ static bool take_short_text(const struct websocket_limits *limits, char **data, 
     return true;
 }
 
-static enum websocket_event decode_any(struct decoding *d)
-{
-    const struct websocket_decoder *decoder = d->decoder;
-    enum websocket_event event = WEBSOCKET_NEED_MORE;
-    while (event == WEBSOCKET_NEED_MORE && d->len > 0) {
-        if (decoder->partial && decoder->partial->state == PAYLOAD)
-            event = partial_take_payload(d);
-        else
-            event = next_frame(d);
-    }
-    return event;
-}
-
 enum websocket_event websocket_decode(struct websocket_decoder *decoder,
                                       const struct websocket_limits *limits, char **data,
                                       size_t *len, struct websocket_message *out)
 {
     if (decoder->partial && decoder->partial->state == DELIVERED)
         websocket_decoder_free(decoder);
-    if (!decoder->partial && take_short_text(limits, data, len, out))
+    if (!decoder->partial && decode_short_text(limits, data, len, out))
         return WEBSOCKET_TEXT;
     struct decoding d = {decoder, limits, *data, *len, out};
-    enum websocket_event event = decode_any(&d);
+    enum websocket_event event = WEBSOCKET_NEED_MORE;
+    while (event == WEBSOCKET_NEED_MORE && d.len > 0) {
+        if (decoder->partial && decoder->partial->state == PAYLOAD)
+            event = partial_take_payload(&d);
+        else
+            event = decoding_next_frame(&d);
+    }
     *data = d.data;
     *len = d.len;
     return event;

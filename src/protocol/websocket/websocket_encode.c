@@ -9,7 +9,7 @@
 /* RFC 6455, 1.3: proves that the server knows the protocol. */
 #define HANDSHAKE_SALT "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
-static void write_big_endian(uint8_t *out, uint64_t value, size_t count)
+static void websocket_write_big_endian(uint8_t *out, uint64_t value, size_t count)
 {
     while (count-- > 0) {
         out[count] = (uint8_t)value;
@@ -27,11 +27,11 @@ size_t websocket_header_write(uint8_t out[WEBSOCKET_HEADER_BYTES_MAX], enum webs
     }
     if (payload_len <= UINT16_MAX) {
         out[1] = WEBSOCKET_FRAME_LENGTH_IN_2_BYTES;
-        write_big_endian(out + 2, payload_len, 2);
+        websocket_write_big_endian(out + 2, payload_len, 2);
         return 4;
     }
     out[1] = WEBSOCKET_FRAME_LENGTH_IN_8_BYTES;
-    write_big_endian(out + 2, payload_len, 8);
+    websocket_write_big_endian(out + 2, payload_len, 8);
     return 10;
 }
 
@@ -45,16 +45,8 @@ size_t websocket_masked_header_write(uint8_t out[WEBSOCKET_MASKED_HEADER_BYTES_M
     return size + 4;
 }
 
-static uint64_t read_big_endian(const uint8_t *in, size_t count)
-{
-    uint64_t value = 0;
-    for (size_t i = 0; i < count; i++)
-        value = value << 8 | in[i];
-    return value;
-}
-
 /* Finds the payload of the first frame. Returns false when the frame is incomplete. */
-static bool find_payload(struct slice frames, struct slice *payload)
+static bool websocket_find_payload(struct slice frames, struct slice *payload)
 {
     const uint8_t *header = (const uint8_t *)frames.data;
     size_t header_len = 2, digits = 0;
@@ -69,7 +61,7 @@ static bool find_payload(struct slice frames, struct slice *payload)
     if (frames.len < header_len)
         return false;
     if (digits)
-        len = read_big_endian(header + 2, digits);
+        len = websocket_frame_big_endian(header + 2, digits);
     *payload = (struct slice){frames.data + header_len, (size_t)len};
     return len <= frames.len - header_len;
 }
@@ -79,7 +71,7 @@ bool websocket_written_next(struct slice *frames, enum websocket_opcode *opcode,
 {
     if (frames->len == 0)
         return false;
-    bool whole = find_payload(*frames, payload);
+    bool whole = websocket_find_payload(*frames, payload);
     assert(whole);
     (void)whole;
     *opcode = (enum websocket_opcode)(frames->data[0] & WEBSOCKET_FRAME_OPCODE);
@@ -93,21 +85,11 @@ bool websocket_written_is_text(struct slice frames)
     struct slice payload;
     bool good = frames.len > 0;
     while (good && frames.len > 0) {
-        good = (uint8_t)frames.data[0] == text && find_payload(frames, &payload);
+        good = (uint8_t)frames.data[0] == text && websocket_find_payload(frames, &payload);
         if (good)
             frames = slice_after(frames, (size_t)(payload.data - frames.data) + payload.len);
     }
     return good;
-}
-
-/* The longest prefix of at most `max` bytes that does not end inside a character. */
-static size_t text_prefix(struct slice text, size_t max)
-{
-    if (text.len <= max)
-        return text.len;
-    while (max > 0 && ((unsigned char)text.data[max] & 0xc0) == 0x80)
-        max--;
-    return max;
 }
 
 size_t websocket_close_write(char out[WEBSOCKET_CONTROL_BYTES_MAX], unsigned code,
@@ -116,25 +98,26 @@ size_t websocket_close_write(char out[WEBSOCKET_CONTROL_BYTES_MAX], unsigned cod
     if (code == WEBSOCKET_CLOSE_NO_CODE)
         return 0;
     assert(websocket_close_code_valid(code));
-    size_t len = text_prefix(reason, WEBSOCKET_CONTROL_BYTES_MAX - 2);
-    write_big_endian((uint8_t *)out, code, 2);
+    size_t len = reason.len;
+    if (len > WEBSOCKET_CONTROL_BYTES_MAX - 2) {
+        len = WEBSOCKET_CONTROL_BYTES_MAX - 2;
+        while (len > 0 && ((unsigned char)reason.data[len] & 0xc0) == 0x80) /* inside a character */
+            len--;
+    }
+    websocket_write_big_endian((uint8_t *)out, code, 2);
     if (len > 0)
         memcpy(out + 2, reason.data, len);
     return 2 + len;
 }
 
-static bool is_base64_digit(char c)
-{
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' ||
-           c == '/';
-}
-
-static bool key_is_16_bytes(struct slice key)
+static bool websocket_key_is_16_bytes(struct slice key)
 {
     if (key.len != WEBSOCKET_KEY_BYTES || memcmp(key.data + 22, "==", 2) != 0)
         return false;
     for (size_t i = 0; i < 22; i++) {
-        if (!is_base64_digit(key.data[i]))
+        char c = key.data[i];
+        if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+              c == '+' || c == '/'))
             return false;
     }
     return true;
@@ -144,7 +127,7 @@ bool websocket_accept_key(struct slice key, char out[WEBSOCKET_ACCEPT_BYTES + 1]
 {
     unsigned char salted[WEBSOCKET_KEY_BYTES + sizeof HANDSHAKE_SALT - 1];
     unsigned char digest[SHA_DIGEST_LENGTH];
-    if (!key_is_16_bytes(key))
+    if (!websocket_key_is_16_bytes(key))
         return false;
     memcpy(salted, key.data, WEBSOCKET_KEY_BYTES);
     memcpy(salted + WEBSOCKET_KEY_BYTES, HANDSHAKE_SALT, sizeof HANDSHAKE_SALT - 1);

@@ -1,6 +1,6 @@
 /*
  * The decoder under failing allocations: whichever one fails, the result is an error that closes with 1011,
- * nothing leaks (the sanitizer checks), and what needs no memory keeps working.
+ * nothing leaks (the sanitizer checks), and whole frames, which need no memory, are still decoded.
  */
 #include "protocol/websocket/websocket.h"
 

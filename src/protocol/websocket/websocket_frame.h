@@ -7,7 +7,7 @@
  *    ..     four bytes of mask, if MASK
  *
  * Pure functions, inline because they are the hottest path. A fault is a static text for the close frame (code
- * 1002); NULL means no fault. Private to the decoder in websocket.c.
+ * 1002); NULL means no fault. Private to websocket.c and websocket_encode.c.
  */
 #ifndef ROLLCALL_PROTOCOL_WEBSOCKET_WEBSOCKET_FRAME_H
 #define ROLLCALL_PROTOCOL_WEBSOCKET_WEBSOCKET_FRAME_H
@@ -71,7 +71,7 @@ static inline const char *websocket_frame_fault(const uint8_t *header, size_t le
     return NULL;
 }
 
-/* The size of the header, as far as its first `len` bytes tell. */
+/* The size of the header, as far as its first `len` bytes determine it. */
 static inline size_t websocket_frame_header_size(const uint8_t *header, size_t len)
 {
     if (len < 2)

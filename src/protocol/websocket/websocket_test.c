@@ -2,6 +2,7 @@
 
 #include "protocol/websocket/websocket_encode.h"
 #include "protocol/websocket/websocket_mask.h"
+#include "support/exact_copy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,13 +65,12 @@ static void log_event(struct event_log *log, enum websocket_event event,
                                      message->data);
 }
 
-/* Feeds one chunk from an allocation of the exact size, so that the sanitizer finds any access outside it. */
+/* Feeds an exact copy of one chunk, so that the sanitizer finds any access outside it. */
 static bool feed(struct websocket_decoder *decoder, const struct websocket_limits *limits,
                  const char *bytes, size_t len, struct event_log *log)
 {
-    char *chunk = test_malloc(len ? len : 1);
+    char *chunk = exact_copy((struct slice){bytes, len});
     char *data = chunk;
-    memcpy(chunk, bytes, len);
     struct websocket_message message;
     enum websocket_event event;
     do {
@@ -80,12 +80,12 @@ static bool feed(struct websocket_decoder *decoder, const struct websocket_limit
     } while (event != WEBSOCKET_NEED_MORE && event != WEBSOCKET_CLOSE && event != WEBSOCKET_ERROR);
     if (event == WEBSOCKET_NEED_MORE)
         assert_int_equal(len, 0);
-    test_free(chunk);
+    free(chunk);
     return event == WEBSOCKET_NEED_MORE;
 }
 
-static void play(const struct stream *stream, const struct websocket_limits *limits,
-                 size_t chunk_bytes, struct event_log *log)
+static void decode_in_chunks(const struct stream *stream, const struct websocket_limits *limits,
+                             size_t chunk_bytes, struct event_log *log)
 {
     struct websocket_decoder decoder = {NULL};
     bool open = true;
@@ -99,16 +99,16 @@ static void play(const struct stream *stream, const struct websocket_limits *lim
     websocket_decoder_free(&decoder);
 }
 
-/* Whole, byte by byte, and in between: the events are always the same. */
-static void expect_story(const struct stream *stream, const struct websocket_limits *limits,
-                         const char *expected)
+/* The events must be the same for every size of chunks. */
+static void expect_events(const struct stream *stream, const struct websocket_limits *limits,
+                          const char *expected)
 {
     static struct event_log log;
     for (size_t chunk_bytes = 1; chunk_bytes <= 20; chunk_bytes++) {
-        play(stream, limits, chunk_bytes, &log);
+        decode_in_chunks(stream, limits, chunk_bytes, &log);
         assert_string_equal(log.text, expected);
     }
-    play(stream, limits, stream->len, &log);
+    decode_in_chunks(stream, limits, stream->len, &log);
     assert_string_equal(log.text, expected);
 }
 
@@ -116,7 +116,7 @@ static void expect_frame(uint8_t first, struct slice payload, const char *expect
 {
     struct stream stream = {.len = 0};
     send_frame(&stream, first, payload);
-    expect_story(&stream, &server, expected);
+    expect_events(&stream, &server, expected);
 }
 
 static void expect_raw(struct slice bytes, const struct websocket_limits *limits,
@@ -124,10 +124,10 @@ static void expect_raw(struct slice bytes, const struct websocket_limits *limits
 {
     struct stream stream = {.len = 0};
     send_raw(&stream, bytes);
-    expect_story(&stream, limits, expected);
+    expect_events(&stream, limits, expected);
 }
 
-static void whole_messages(void **unused)
+static void whole_messages_are_decoded(void **unused)
 {
     (void)unused;
     struct stream stream = {.len = 0};
@@ -136,8 +136,8 @@ static void whole_messages(void **unused)
     send_frame(&stream, FINAL | WEBSOCKET_OPCODE_TEXT, SLICE(""));
     send_frame(&stream, FINAL | WEBSOCKET_OPCODE_PING, SLICE("p"));
     send_frame(&stream, FINAL | WEBSOCKET_OPCODE_PONG, SLICE(""));
-    expect_story(&stream, &server,
-                 "text(hello, this is a masked text) binary(\xff\xfe) text() ping(p) pong() ");
+    expect_events(&stream, &server,
+                  "text(hello, this is a masked text) binary(\xff\xfe) text() ping(p) pong() ");
 }
 
 static void client_side_takes_unmasked_frames(void **unused)
@@ -151,7 +151,7 @@ static void client_side_takes_unmasked_frames(void **unused)
     expect_raw(SLICE("\x81\x02hi"), &server, "error(1002) ");
 }
 
-static void fragments_with_control_frames_in_between(void **unused)
+static void control_frames_between_fragments_are_decoded(void **unused)
 {
     (void)unused;
     struct stream stream = {.len = 0};
@@ -162,11 +162,11 @@ static void fragments_with_control_frames_in_between(void **unused)
     send_frame(&stream, FINAL | WEBSOCKET_OPCODE_PONG, SLICE("again"));
     send_frame(&stream, FINAL | WEBSOCKET_OPCODE_CONTINUATION, SLICE("three"));
     send_frame(&stream, FINAL | WEBSOCKET_OPCODE_BINARY, SLICE("next"));
-    expect_story(&stream, &server,
-                 "ping(in between) pong(again) text(one \xe2\x82\xac two three) binary(next) ");
+    expect_events(&stream, &server,
+                  "ping(in between) pong(again) text(one \xe2\x82\xac two three) binary(next) ");
 }
 
-static void lengths_at_the_borders(void **unused)
+static void every_length_form_is_decoded(void **unused)
 {
     (void)unused;
     static char payload[MESSAGE_BYTES_MAX + 1];
@@ -185,19 +185,22 @@ static void lengths_at_the_borders(void **unused)
 static void eight_byte_length_is_read(void **unused)
 {
     (void)unused;
-    static char frame[10 + 65536];
+    enum { FRAME_BYTES = 10 + 65536 };
+    char *frame = calloc(1, FRAME_BYTES);
     const struct websocket_limits large = {65536, false};
     struct websocket_decoder decoder = {NULL};
     struct websocket_message message;
     char *data = frame;
-    size_t len = sizeof frame;
+    size_t len = FRAME_BYTES;
+    assert_non_null(frame);
     memcpy(frame, "\x82\x7f\x00\x00\x00\x00\x00\x01\x00\x00", 10);
     assert_int_equal(websocket_decode(&decoder, &large, &data, &len, &message), WEBSOCKET_BINARY);
     assert_int_equal(message.len, 65536);
     assert_ptr_equal(message.data, frame + 10);
+    free(frame);
 }
 
-static void protocol_faults(void **unused)
+static void protocol_faults_close_with_1002(void **unused)
 {
     (void)unused;
     static const char long_control[126] = {0};
@@ -220,13 +223,13 @@ static void protocol_faults(void **unused)
                &server, "error(1002) ");
 }
 
-static void new_message_inside_a_fragmented_one(void **unused)
+static void new_message_inside_a_fragmented_one_is_refused(void **unused)
 {
     (void)unused;
     struct stream stream = {.len = 0};
     send_frame(&stream, WEBSOCKET_OPCODE_TEXT, SLICE("one"));
     send_frame(&stream, FINAL | WEBSOCKET_OPCODE_TEXT, SLICE("two"));
-    expect_story(&stream, &server, "error(1002) ");
+    expect_events(&stream, &server, "error(1002) ");
 }
 
 /* The fault is in the first bytes; the decoder must not wait for more. */
@@ -258,10 +261,10 @@ static void fragments_count_together_for_the_bound(void **unused)
     struct stream stream = {.len = 0};
     send_frame(&stream, WEBSOCKET_OPCODE_BINARY, (struct slice){half, sizeof half});
     send_frame(&stream, FINAL | WEBSOCKET_OPCODE_CONTINUATION, (struct slice){half, sizeof half});
-    expect_story(&stream, &server, "error(1009) ");
+    expect_events(&stream, &server, "error(1009) ");
 }
 
-static void invalid_text(void **unused)
+static void invalid_text_closes_with_1007(void **unused)
 {
     (void)unused;
     expect_frame(FINAL | WEBSOCKET_OPCODE_TEXT, SLICE("plain \xc0\xaf"), "error(1007) ");
@@ -269,10 +272,10 @@ static void invalid_text(void **unused)
     struct stream stream = {.len = 0};
     send_frame(&stream, WEBSOCKET_OPCODE_TEXT, SLICE("cut \xe2"));
     send_frame(&stream, FINAL | WEBSOCKET_OPCODE_CONTINUATION, SLICE("\x82"));
-    expect_story(&stream, &server, "error(1007) ");
+    expect_events(&stream, &server, "error(1007) ");
 }
 
-static void close_frames(void **unused)
+static void close_frames_are_decoded(void **unused)
 {
     (void)unused;
     const uint8_t close = FINAL | WEBSOCKET_OPCODE_CLOSE;
@@ -286,7 +289,7 @@ static void close_frames(void **unused)
     expect_frame(close, SLICE("\x03\xe8\xff"), "error(1007) ");
 }
 
-static void close_codes(void **unused)
+static void only_allowed_close_codes_are_valid(void **unused)
 {
     (void)unused;
     for (unsigned code = 0; code <= 0xffff; code++) {
@@ -312,7 +315,7 @@ static void whole_frame_is_returned_in_place_without_memory(void **unused)
     assert_int_equal(len, 0);
 }
 
-static void memory_grows_with_what_arrived(void **unused)
+static void memory_grows_with_arrived_bytes_only(void **unused)
 {
     (void)unused;
     const struct websocket_limits large = {1 << 30, false};
@@ -355,20 +358,20 @@ static void partial_is_freed_after_its_message(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_messages),
+        cmocka_unit_test(whole_messages_are_decoded),
         cmocka_unit_test(client_side_takes_unmasked_frames),
-        cmocka_unit_test(fragments_with_control_frames_in_between),
-        cmocka_unit_test(lengths_at_the_borders),
+        cmocka_unit_test(control_frames_between_fragments_are_decoded),
+        cmocka_unit_test(every_length_form_is_decoded),
         cmocka_unit_test(eight_byte_length_is_read),
-        cmocka_unit_test(protocol_faults),
-        cmocka_unit_test(new_message_inside_a_fragmented_one),
+        cmocka_unit_test(protocol_faults_close_with_1002),
+        cmocka_unit_test(new_message_inside_a_fragmented_one_is_refused),
         cmocka_unit_test(faults_are_found_before_the_frame_is_complete),
         cmocka_unit_test(fragments_count_together_for_the_bound),
-        cmocka_unit_test(invalid_text),
-        cmocka_unit_test(close_frames),
-        cmocka_unit_test(close_codes),
+        cmocka_unit_test(invalid_text_closes_with_1007),
+        cmocka_unit_test(close_frames_are_decoded),
+        cmocka_unit_test(only_allowed_close_codes_are_valid),
         cmocka_unit_test(whole_frame_is_returned_in_place_without_memory),
-        cmocka_unit_test(memory_grows_with_what_arrived),
+        cmocka_unit_test(memory_grows_with_arrived_bytes_only),
         cmocka_unit_test(partial_is_freed_after_its_message),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
