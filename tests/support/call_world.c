@@ -19,7 +19,7 @@ static struct device *device_of(const struct endpoint *endpoint)
     return CONTAINER_OF(endpoint, struct device, endpoint);
 }
 
-static struct slice member(struct slice object, const char *name, bool raw)
+static struct slice find_member(struct slice object, const char *name, bool raw)
 {
     static char copy[64 * 1024];
     struct json json;
@@ -39,9 +39,9 @@ static struct slice member(struct slice object, const char *name, bool raw)
     return value;
 }
 
-static void copy_text(char *out, size_t room, struct slice text)
+static void copy_text(char *out, size_t capacity, struct slice text)
 {
-    assert_true(text.len < room);
+    assert_true(text.len < capacity);
     if (text.len)
         memcpy(out, text.data, text.len);
     out[text.len] = '\0';
@@ -55,7 +55,7 @@ static void set_picture(struct device *device, enum picture picture, struct slic
 }
 
 /* A device ignores the end of a call that it does not show. */
-static void believe(struct device *device, struct slice name, struct slice call_id)
+static void apply_call_event(struct device *device, struct slice name, struct slice call_id)
 {
     bool is_own = slice_is(call_id, device->call_id);
     if (slice_is(name, "call_incoming"))
@@ -68,23 +68,23 @@ static void believe(struct device *device, struct slice name, struct slice call_
         set_picture(device, PICTURE_IDLE, SLICE_NONE);
 }
 
-static void deliver(struct endpoint *endpoint, struct broadcast *broadcast, uint64_t key)
+static void on_device_event(struct endpoint *endpoint, struct broadcast *broadcast, uint64_t key)
 {
     (void)key;
     struct device *device = device_of(endpoint);
     const struct message *message = broadcast->message;
     assert_int_equal(message->type, MESSAGE_RELAY);
     struct slice name = message->relay.name;
-    struct slice reason = member(message->relay.fields, "reason", false);
+    struct slice reason = find_member(message->relay.fields, "reason", false);
     snprintf(device->heard, sizeof(device->heard), "%.*s%s%.*s", SLICE_FORMAT(name),
              reason.len ? " " : "", (int)reason.len, reason.data ? reason.data : "");
     device->heard_count++;
     if (slice_is(name, "call_signal")) {
-        struct slice data = member(message->relay.fields, "data", true);
+        struct slice data = find_member(message->relay.fields, "data", true);
         copy_text(device->signal, sizeof(device->signal),
                   slice_first(data, sizeof(device->signal) - 1));
     }
-    believe(device, name, member(message->relay.fields, "call_id", false));
+    apply_call_event(device, name, find_member(message->relay.fields, "call_id", false));
 }
 
 static bool is_connection(const struct endpoint *endpoint, const struct ulid *conn_id)
@@ -111,13 +111,13 @@ static bool is_connected(void *arg, struct slice user_id, const struct ulid *con
 
 /* ---- gateways ---- */
 
-static void on_topic(struct bus *bus, struct slice topic)
+static void ignore_topic(struct bus *bus, struct slice topic)
 {
     (void)bus;
     (void)topic;
 }
 
-static void publish(struct bus *bus, struct slice topic, struct slice payload)
+static void publish_delivery(struct bus *bus, struct slice topic, struct slice payload)
 {
     struct call_world *world = CONTAINER_OF(bus, struct gate, bus)->world;
     for (size_t i = 0; i < CALL_WORLD_GATES; i++) {
@@ -129,9 +129,9 @@ static void publish(struct bus *bus, struct slice topic, struct slice payload)
 }
 
 static const struct bus_operations BUS = {
-    .subscribe = on_topic, .unsubscribe = on_topic, .publish = publish};
+    .subscribe = ignore_topic, .unsubscribe = ignore_topic, .publish = publish_delivery};
 
-static void post(void *arg, struct ledger_request *done)
+static void on_request_done(void *arg, struct ledger_request *done)
 {
     struct call_world *world = arg;
     struct ledger_request **at = &world->posted;
@@ -140,9 +140,9 @@ static void post(void *arg, struct ledger_request *done)
     *at = done;
 }
 
-static void pump(struct call_world *world)
+static void complete_requests(struct call_world *world)
 {
-    for (size_t i = 0; i < CALL_WORLD_GATES; i++) /* requests that found no memory */
+    for (size_t i = 0; i < CALL_WORLD_GATES; i++) /* requests that failed when out of memory */
         ledger_client_expire(&world->gates[i].ledger);
     while (world->posted) {
         struct ledger_request *posted = world->posted;
@@ -160,8 +160,8 @@ static void open_gate(struct call_world *world, struct gate *gate, size_t index)
     gate->calls.store = memory_calls_store(world->calls, &world->clock);
     encoder_init(&gate->encoder);
     random_init_seeded(&gate->random, index);
-    assert_true(router_init(&gate->router, 1, &gate->bus, &gate->encoder, deliver));
-    ledger_client_init(&gate->ledger, &world->ledger.ledger, &world->clock, post, world);
+    assert_true(router_init(&gate->router, 1, &gate->bus, &gate->encoder, on_device_event));
+    ledger_client_init(&gate->ledger, &world->ledger.ledger, &world->clock, on_request_done, world);
     assert_true(last_seen_init(&gate->last_seen, &gate->ledger, 1));
     gate->presence.config = &world->config;
     gate->presence.clock = &world->clock;
@@ -224,7 +224,7 @@ void call_world_close(struct call_world *world)
     for (size_t i = 0; i < world->device_count; i++)
         if (world->devices[i].connected)
             call_world_disconnect(&world->devices[i]);
-    pump(world);
+    complete_requests(world);
     for (size_t i = 0; i < CALL_WORLD_GATES; i++)
         close_gate(&world->gates[i]);
     struct ledger *ledger = &world->ledger.ledger;
@@ -235,7 +235,7 @@ void call_world_close(struct call_world *world)
 
 /* ---- devices ---- */
 
-static struct call_device identity(const struct device *device)
+static struct call_device call_device_of(const struct device *device)
 {
     return (struct call_device){slice_of(device->user), slice_of(device->name), device->conn_id};
 }
@@ -250,7 +250,7 @@ struct device *call_world_device(struct call_world *world, const char *user, con
     return device;
 }
 
-static void opened(void *arg, bool registered)
+static void on_lease_opened(void *arg, bool registered)
 {
     (void)arg;
     assert_true(registered);
@@ -268,15 +268,15 @@ void call_world_connect(struct device *device)
                           .device_id = slice_of(device->name),
                           .gateway_id = slice_of(gate->id),
                           .last_heartbeat_ms = world->clock.wall_ms};
-    presence_open(&gate->presence, &lease, opened, NULL);
+    presence_open(&gate->presence, &lease, on_lease_opened, NULL);
     assert_true(router_attach(&gate->router, &device->endpoint, slice_of(device->user)));
     device->connected = true;
-    struct call_device self = identity(device);
+    struct call_device self = call_device_of(device);
     call_plane_attach(&gate->calls, &self);
-    pump(world);
+    complete_requests(world);
 }
 
-static void leave(struct device *device)
+static void detach_device(struct device *device)
 {
     device->connected = false;
     set_picture(device, PICTURE_IDLE, SLICE_NONE);
@@ -285,102 +285,105 @@ static void leave(struct device *device)
 
 void call_world_disconnect(struct device *device)
 {
-    leave(device);
+    detach_device(device);
     presence_close(&device->gate->presence, slice_of(device->user), &device->conn_id);
     call_plane_detach(&device->gate->calls, slice_of(device->user), &device->conn_id);
-    pump(device->gate->world);
+    complete_requests(device->gate->world);
 }
 
 void call_world_lose(struct device *device)
 {
-    leave(device);
+    detach_device(device);
     call_bindings_remove(&device->gate->calls.bindings, &device->conn_id);
 }
 
 /* ---- commands ---- */
 
-static void replied(void *arg, const struct call_reply *reply)
+static void on_call_reply(void *arg, const struct call_reply *reply)
 {
     struct call_world *world = arg;
     assert_false(world->replied);
     world->replied = true;
     world->problem = reply->problem;
     world->code = reply->code;
-    if (!reply->problem && world->asker)
-        set_picture(world->asker, world->becomes, reply->call ? reply->call->id : SLICE_NONE);
+    if (!reply->problem && world->sender)
+        set_picture(world->sender, world->becomes, reply->call ? reply->call->id : SLICE_NONE);
 }
 
-/* `asker` NULL: the command does not change the device's picture. */
-static struct call_world *begin(struct device *device, struct device *asker, enum picture becomes)
+/* `sender` NULL: the command does not change the device's picture. */
+static struct call_world *begin_command(struct device *device, struct device *sender,
+                                        enum picture becomes)
 {
     struct call_world *world = device->gate->world;
     world->replied = false;
-    world->asker = asker;
+    world->sender = sender;
     world->becomes = becomes;
     return world;
 }
 
-static bool finish(struct call_world *world)
+static bool finish_command(struct call_world *world)
 {
-    pump(world);
+    complete_requests(world);
     assert_true(world->replied);
     return world->problem == NULL;
 }
 
 bool call_world_request(struct device *device, const char *to, const char *id)
 {
-    struct call_world *world = begin(device, device, PICTURE_CALLING);
-    struct call_device self = identity(device);
-    call_plane_request(&device->gate->calls, &self, slice_of(to), slice_of(id), replied, world);
-    return finish(world);
+    struct call_world *world = begin_command(device, device, PICTURE_CALLING);
+    struct call_device self = call_device_of(device);
+    call_plane_request(&device->gate->calls, &self, slice_of(to), slice_of(id), on_call_reply,
+                       world);
+    return finish_command(world);
 }
 
 bool call_world_accept(struct device *device, const char *id)
 {
-    struct call_world *world = begin(device, device, PICTURE_TALKING);
-    struct call_device self = identity(device);
-    call_plane_accept(&device->gate->calls, &self, slice_of(id), replied, world);
-    return finish(world);
+    struct call_world *world = begin_command(device, device, PICTURE_TALKING);
+    struct call_device self = call_device_of(device);
+    call_plane_accept(&device->gate->calls, &self, slice_of(id), on_call_reply, world);
+    return finish_command(world);
 }
 
 bool call_world_reject(struct device *device, const char *id)
 {
-    struct call_world *world = begin(device, device, PICTURE_IDLE);
-    struct call_device self = identity(device);
-    call_plane_reject(&device->gate->calls, &self, slice_of(id), replied, world);
-    return finish(world);
+    struct call_world *world = begin_command(device, device, PICTURE_IDLE);
+    struct call_device self = call_device_of(device);
+    call_plane_reject(&device->gate->calls, &self, slice_of(id), on_call_reply, world);
+    return finish_command(world);
 }
 
 bool call_world_end(struct device *device, const char *id)
 {
-    struct call_world *world = begin(device, device, PICTURE_IDLE);
-    struct call_device self = identity(device);
-    call_plane_end(&device->gate->calls, &self, slice_of(id), replied, world);
-    return finish(world);
+    struct call_world *world = begin_command(device, device, PICTURE_IDLE);
+    struct call_device self = call_device_of(device);
+    call_plane_end(&device->gate->calls, &self, slice_of(id), on_call_reply, world);
+    return finish_command(world);
 }
 
 bool call_world_signal(struct device *device, const char *id, const char *data)
 {
-    struct call_world *world = begin(device, NULL, PICTURE_IDLE);
-    struct call_device self = identity(device);
-    call_plane_signal(&device->gate->calls, &self, slice_of(id), slice_of(data), replied, world);
-    return finish(world);
+    struct call_world *world = begin_command(device, NULL, PICTURE_IDLE);
+    struct call_device self = call_device_of(device);
+    call_plane_signal(&device->gate->calls, &self, slice_of(id), slice_of(data), on_call_reply,
+                      world);
+    return finish_command(world);
 }
 
 bool call_world_declare_start(struct device *device)
 {
-    struct call_world *world = begin(device, NULL, PICTURE_IDLE);
-    struct call_device self = identity(device);
-    call_plane_declare_start(&device->gate->calls, &self, replied, world);
-    return finish(world);
+    struct call_world *world = begin_command(device, NULL, PICTURE_IDLE);
+    struct call_device self = call_device_of(device);
+    call_plane_declare_start(&device->gate->calls, &self, on_call_reply, world);
+    return finish_command(world);
 }
 
 bool call_world_declare_end(struct device *device)
 {
-    struct call_world *world = begin(device, device, PICTURE_IDLE);
-    struct call_device self = identity(device);
-    call_plane_declare_end(&device->gate->calls, &self, replied, world);
-    return finish(world);
+    struct call_world *world = begin_command(device, device, PICTURE_IDLE);
+    struct call_device self = call_device_of(device);
+    call_plane_declare_end(&device->gate->calls, &self, on_call_reply, world);
+    return finish_command(world);
 }
 
 /* ---- time ---- */
@@ -398,7 +401,7 @@ static void tick(struct call_world *world)
         presence_reap(&world->gates[i].presence);
         call_plane_tick(&world->gates[i].calls);
     }
-    pump(world);
+    complete_requests(world);
 }
 
 void call_world_pass(struct call_world *world, int64_t duration_ms)
@@ -411,10 +414,10 @@ void call_world_pass(struct call_world *world, int64_t duration_ms)
     }
 }
 
-/* ---- the truth ---- */
+/* ---- the stored state ---- */
 
-static void take_in_call(void *arg, enum state_status status, const struct presence *presences,
-                         size_t count)
+static void on_presence_read(void *arg, enum state_status status, const struct presence *presences,
+                             size_t count)
 {
     assert_int_equal(status, STATE_OK);
     assert_int_equal(count, 1);
@@ -425,11 +428,12 @@ bool call_world_in_call(struct call_world *world, const char *user)
 {
     struct presence presence;
     struct slice id = slice_of(user);
-    state_read(world->gates[0].state, &id, 1, take_in_call, &presence);
+    state_read(world->gates[0].state, &id, 1, on_presence_read, &presence);
     return presence.in_call;
 }
 
-struct truth {
+/* A user's call as the store has it. */
+struct stored_call {
     bool has_call;
     bool is_declared;
     bool is_caller;
@@ -438,52 +442,52 @@ struct truth {
     char device[DEVICE_ID_BYTES_MAX + 1]; /* the user's device in the call, or "" */
 };
 
-struct asking {
+struct call_read {
     const char *user;
-    struct truth *truth;
+    struct stored_call *stored;
 };
 
-static void take_truth(void *arg, const struct call_answer *answer)
+static void on_call_read(void *arg, const struct call_answer *answer)
 {
-    const struct asking *asking = arg;
-    struct truth *truth = asking->truth;
-    *truth = (struct truth){.has_call = answer->result == CALL_DONE};
-    if (!truth->has_call)
+    const struct call_read *read = arg;
+    struct stored_call *stored = read->stored;
+    *stored = (struct stored_call){.has_call = answer->result == CALL_DONE};
+    if (!stored->has_call)
         return;
-    truth->is_caller = slice_is(answer->call->caller.user_id, asking->user);
-    truth->is_declared = !answer->call->callee.user_id.data;
-    truth->state = answer->call->state;
+    stored->is_caller = slice_is(answer->call->caller.user_id, read->user);
+    stored->is_declared = !answer->call->callee.user_id.data;
+    stored->state = answer->call->state;
     struct slice device =
-        truth->is_caller ? answer->call->caller.device_id : answer->call->callee.device_id;
-    copy_text(truth->id, sizeof(truth->id), answer->call->id);
-    copy_text(truth->device, sizeof(truth->device), device);
+        stored->is_caller ? answer->call->caller.device_id : answer->call->callee.device_id;
+    copy_text(stored->id, sizeof(stored->id), answer->call->id);
+    copy_text(stored->device, sizeof(stored->device), device);
 }
 
-static enum picture true_picture(const struct truth *truth, const struct device *device)
+static enum picture expected_picture(const struct stored_call *stored, const struct device *device)
 {
-    bool takes_part = strcmp(truth->device, device->name) == 0;
-    if (!truth->has_call || truth->is_declared)
+    bool takes_part = strcmp(stored->device, device->name) == 0;
+    if (!stored->has_call || stored->is_declared)
         return PICTURE_IDLE;
-    if (truth->state == CALL_ACCEPTED)
+    if (stored->state == CALL_ACCEPTED)
         return takes_part ? PICTURE_TALKING : PICTURE_IDLE;
-    if (!truth->is_caller)
+    if (!stored->is_caller)
         return PICTURE_RINGING;
     return takes_part ? PICTURE_CALLING : PICTURE_IDLE;
 }
 
 static void check_device(struct call_world *world, const struct device *device)
 {
-    struct truth truth;
-    struct asking asking = {device->user, &truth};
-    call_store_get(device->gate->calls.store, SLICE_NONE, slice_of(device->user), take_truth,
-                   &asking);
-    enum picture expected = true_picture(&truth, device);
+    struct stored_call stored;
+    struct call_read read = {device->user, &stored};
+    call_store_get(device->gate->calls.store, SLICE_NONE, slice_of(device->user), on_call_read,
+                   &read);
+    enum picture expected = expected_picture(&stored, device);
     if (device->picture != expected ||
-        strcmp(device->call_id, expected == PICTURE_IDLE ? "" : truth.id) != 0)
-        fail_msg("%s's %s shows %d of %s, but %d of %s is true (last heard: %s)", device->user,
-                 device->name, (int)device->picture, device->call_id, (int)expected, truth.id,
-                 device->heard);
-    bool in_call = truth.has_call && truth.state == CALL_ACCEPTED;
+        strcmp(device->call_id, expected == PICTURE_IDLE ? "" : stored.id) != 0)
+        fail_msg("%s's %s shows %d of %s, but the store has %d of %s (last event: %s)",
+                 device->user, device->name, (int)device->picture, device->call_id, (int)expected,
+                 stored.id, device->heard);
+    bool in_call = stored.has_call && stored.state == CALL_ACCEPTED;
     assert_int_equal(call_world_in_call(world, device->user), in_call);
 }
 

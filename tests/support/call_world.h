@@ -1,10 +1,10 @@
 /*
  * A world for tests of calls: two gateways that share their stores, virtual time, a ledger that the test
- * controls, and devices that believe what they are told.
+ * controls, and devices that show the events they receive.
  *
- * A device keeps the picture that a client would show: idle, calling, ringing, talking. Only replies to the
- * device's own commands and events that reach it change the picture; so a test can compare it with the
- * truth (call_world_check()) and finds missing, doubled and misdirected events.
+ * A device's `picture` is the state that a client would show: idle, calling, ringing, talking. Only replies to
+ * the device's own commands and events that reach it change the picture; so call_world_check(), which compares
+ * it with the call store, finds missing, doubled and misdirected events.
  */
 #ifndef ROLLCALL_TESTS_CALL_WORLD_H
 #define ROLLCALL_TESTS_CALL_WORLD_H
@@ -73,7 +73,7 @@ struct call_world {
     const char *problem; /* NULL: success */
     enum error_code code;
     enum picture becomes; /* of the device that sent the command, on success */
-    struct device *asker;
+    struct device *sender;
 };
 
 void call_world_open(struct call_world *world);
@@ -85,10 +85,10 @@ struct device *call_world_device(struct call_world *world, const char *user, con
 void call_world_connect(struct device *device);
 void call_world_disconnect(struct device *device);
 
-/* The gateway of a device dies without a word: its parties are no longer renewed. */
+/* The gateway of a device crashes: its parties are not renewed any more. */
 void call_world_lose(struct device *device);
 
-/* Commands. They return true on success; otherwise world->code says what was wrong. */
+/* Commands. They return true on success; otherwise world->code is the error. */
 bool call_world_request(struct device *device, const char *to, const char *id);
 bool call_world_accept(struct device *device, const char *id);
 bool call_world_reject(struct device *device, const char *id);
@@ -102,7 +102,7 @@ void call_world_pass(struct call_world *world, int64_t duration_ms);
 
 bool call_world_in_call(struct call_world *world, const char *user);
 
-/* Asserts that every connected device's picture is true, and its user's in_call too. */
+/* Asserts that every connected device's picture, and its user's in_call, match the stores. */
 void call_world_check(struct call_world *world);
 
 int64_t call_world_metric(const struct call_world *world, enum metric metric);

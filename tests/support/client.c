@@ -88,8 +88,8 @@ bool client_find_sid(const struct client *client, char sid[CLIENT_SID_MAX])
     return at && sscanf(at + strlen(FIELD), "%63[^\"]", sid) == 1;
 }
 
-static void connect_user(struct client *client, struct world *world, const char *user,
-                         int send_bytes)
+static void client_connect_user(struct client *client, struct world *world, const char *user,
+                                int send_bytes)
 {
     char token[WORLD_TOKEN_BYTES_MAX];
     world_token(world, user, "", HOUR_MS * 48, token);
@@ -101,12 +101,12 @@ static void connect_user(struct client *client, struct world *world, const char 
 
 void client_connect(struct client *client, struct world *world, const char *user)
 {
-    connect_user(client, world, user, 0);
+    client_connect_user(client, world, user, 0);
 }
 
 void client_connect_slow(struct client *client, struct world *world, const char *user)
 {
-    connect_user(client, world, user, SLOW_SOCKET_BYTES);
+    client_connect_user(client, world, user, SLOW_SOCKET_BYTES);
 }
 
 void client_connect_three(struct world *world, struct client *alice, struct client *bob,
@@ -192,7 +192,7 @@ void client_read(struct client *client, size_t max)
     }
 }
 
-static void take_text(struct client *client, size_t head, size_t len)
+static void client_take_text(struct client *client, size_t head, size_t len)
 {
     assert_true(len < sizeof(client->text));
     memcpy(client->text, client->in + head, len);
@@ -217,12 +217,12 @@ unsigned client_response(struct client *client)
         sscanf(length, "Content-Length: %zu", &body);
     if (client->len < head + body)
         return 0;
-    take_text(client, 0, head + body);
+    client_take_text(client, 0, head + body);
     return status;
 }
 
 /* Reads the lengths of header and payload. Returns false when the header is incomplete. */
-static bool read_header(const struct client *client, size_t *head, size_t *len)
+static bool client_read_header(const struct client *client, size_t *head, size_t *len)
 {
     const unsigned char *in = (const unsigned char *)client->in;
     if (client->len < 2)
@@ -244,10 +244,10 @@ enum client_event client_next(struct client *client)
     size_t head, len;
     world_settle(client->world);
     client_read(client, 0);
-    if (!read_header(client, &head, &len) || client->len < head + len)
+    if (!client_read_header(client, &head, &len) || client->len < head + len)
         return client->ended ? CLIENT_END : CLIENT_NOTHING;
     enum client_event event = (enum client_event)(client->in[0] & 0x0f);
-    take_text(client, head, len);
+    client_take_text(client, head, len);
     if (event == CLIENT_CLOSE) {
         const unsigned char *payload = (const unsigned char *)client->text;
         client->close_code = len >= 2 ? (unsigned)payload[0] << 8 | payload[1] : 1005;

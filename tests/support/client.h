@@ -1,7 +1,7 @@
 /*
  * A client for tests: speaks HTTP and WebSocket over a socket pair with code of its own, independent of the
- * code under test. It reads only when told to, so it can be as slow as a test wants, and allocates nothing, so
- * it can be used while allocations fail.
+ * code under test. It reads only when a test calls a reading function, so it can be a slow consumer, and it
+ * allocates nothing, so it can be used while allocations fail.
  */
 #ifndef ROLLCALL_TESTS_CLIENT_H
 #define ROLLCALL_TESTS_CLIENT_H

@@ -23,7 +23,7 @@ static long jump_seconds(void)
 }
 
 /* dlsym() returns functions as void *, which ISO C does not convert to a function pointer. */
-static int call_real_clock_gettime(clockid_t id, struct timespec *out)
+static int real_clock_gettime(clockid_t id, struct timespec *out)
 {
     union {
         void *object;
@@ -34,7 +34,7 @@ static int call_real_clock_gettime(clockid_t id, struct timespec *out)
 
 int clock_gettime(clockid_t id, struct timespec *out)
 {
-    int result = call_real_clock_gettime(id, out);
+    int result = real_clock_gettime(id, out);
     if (result == 0 && id == CLOCK_REALTIME)
         out->tv_sec += jump_seconds();
     return result;

@@ -2,8 +2,8 @@
  * A ledger in memory for tests, which answers at once, later, in another order, or not at all.
  *
  * It implements what the presence plane needs (settings, profiles, last seen, contacts, blocks, chats and
- * their members) and answers everything else UNAVAILABLE. It makes an answer when the request comes and gives
- * it back when the test says so: a test can change a setting after a read has begun and before it is answered.
+ * their members) and answers everything else UNAVAILABLE. It computes an answer when the request arrives and
+ * returns it at once or when the test releases it: a test can change a setting while a read is pending.
  *
  * One thread. The test owns the struct and closes the ledger with ledger_close().
  */
@@ -66,7 +66,7 @@ void fake_ledger_block(struct fake_ledger *fake, const char *user, const char *p
 void fake_ledger_join(struct fake_ledger *fake, const char *chat, const char *user);
 void fake_ledger_leave(struct fake_ledger *fake, const char *chat, const char *user);
 
-/* Give back the oldest, the newest, or all held answers. */
+/* Release the oldest, the newest, or all held answers. */
 void fake_ledger_release(struct fake_ledger *fake);
 void fake_ledger_release_newest(struct fake_ledger *fake);
 void fake_ledger_release_all(struct fake_ledger *fake);

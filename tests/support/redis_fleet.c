@@ -80,13 +80,13 @@ void redis_fleet_poll(void *context)
     loop_turn(&fleet->worker.loop, TURN_WAIT_MS);
 }
 
-static void count_answer(void *arg, const struct resp_value *reply)
+static void on_fleet_ping_answered(void *arg, const struct resp_value *reply)
 {
     (void)reply;
     ((struct redis_fleet *)arg)->awaited--;
 }
 
-static bool nothing_awaited(void *arg)
+static bool is_fleet_settled(void *arg)
 {
     return ((struct redis_fleet *)arg)->awaited == 0;
 }
@@ -98,16 +98,16 @@ void redis_fleet_settle(struct redis_fleet *fleet, int rounds)
         for (size_t i = 0; i < REDIS_FLEET_CLIENTS; i++)
             for (size_t master = 0; master < redis_master_count(fleet->clients[i]); master++) {
                 fleet->awaited++;
-                redis_command_on(fleet->clients[i], master, REDIS_ARGS(SLICE("PING")), count_answer,
-                                 fleet);
+                redis_command_on(fleet->clients[i], master, REDIS_ARGS(SLICE("PING")),
+                                 on_fleet_ping_answered, fleet);
             }
-        assert_true(worker_loop_until(&fleet->worker, nothing_awaited, fleet, PATIENCE_MS));
+        assert_true(worker_loop_until(&fleet->worker, is_fleet_settled, fleet, PATIENCE_MS));
     }
 }
 
 /* ---- commands of tests ---- */
 
-struct inquiry {
+struct fleet_query {
     struct redis_fleet *fleet;
     char *text;
 };
@@ -126,12 +126,12 @@ static void append_value(char text[REDIS_SERVER_REPLY_MAX], const struct resp_va
     }
 }
 
-static void on_inquiry_reply(void *arg, const struct resp_value *reply)
+static void on_fleet_query_reply(void *arg, const struct resp_value *reply)
 {
-    struct inquiry *inquiry = arg;
+    struct fleet_query *fleet_query = arg;
     assert_non_null(reply);
-    append_value(inquiry->text, reply);
-    inquiry->fleet->awaited--;
+    append_value(fleet_query->text, reply);
+    fleet_query->fleet->awaited--;
 }
 
 const char *redis_fleet_ask(struct redis_fleet *fleet, struct slice key, struct redis_args command)
@@ -139,9 +139,9 @@ const char *redis_fleet_ask(struct redis_fleet *fleet, struct slice key, struct 
     static char text[REDIS_SERVER_REPLY_MAX];
     text[0] = '\0';
     fleet->awaited++;
-    redis_command(fleet->clients[0], key, command, on_inquiry_reply,
-                  &(struct inquiry){fleet, text});
-    assert_true(worker_loop_until(&fleet->worker, nothing_awaited, fleet, PATIENCE_MS));
+    redis_command(fleet->clients[0], key, command, on_fleet_query_reply,
+                  &(struct fleet_query){fleet, text});
+    assert_true(worker_loop_until(&fleet->worker, is_fleet_settled, fleet, PATIENCE_MS));
     return text;
 }
 

@@ -22,7 +22,7 @@
 enum { PATIENCE_MS = 15000, STEP_MS = 20, ARGUMENTS_MAX = 32, FILES_OPEN_MAX = 8, SLOTS = 16384 };
 enum { PORT_FIRST = 20000, PORT_COUNT = 12000, PORT_TRIES_MAX = 100 };
 
-static void sleep_a_step(void)
+static void sleep_one_step(void)
 {
     struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
     nanosleep(&step, NULL);
@@ -44,9 +44,8 @@ static bool is_free(uint16_t port)
     return bound;
 }
 
-/* Not one that the system gives to outgoing connections: while a server is down, its port stays free for
- * it. */
-static uint16_t free_port(void)
+/* Outside the range for outgoing connections, so that the port stays free while its server is down. */
+static uint16_t find_free_port(void)
 {
     struct random random;
     random_init_system(&random);
@@ -59,15 +58,15 @@ static uint16_t free_port(void)
     return 0;
 }
 
-/* ---- asking ---- */
+/* ---- commands ---- */
 
-static int dial(const struct redis_server *server)
+static int connect_to_server(const struct redis_server *server)
 {
     struct sockaddr_in address = loopback(server->port);
-    struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
+    struct timeval timeout = {.tv_sec = PATIENCE_MS / 1000};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0);
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
     if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
         return fd;
     close(fd);
@@ -85,8 +84,8 @@ static void write_text(const struct resp_value *value, struct buffer *out)
     }
 }
 
-/* False when the connection ends before a whole reply has come. */
-static bool exchange(int fd, const struct slice *words, size_t count, struct buffer *text)
+/* Sends a command and appends its reply as text. Returns false when the connection ends before. */
+static bool run_command(int fd, const struct slice *args, size_t count, struct buffer *text)
 {
     struct buffer bytes = BUFFER_INIT;
     struct resp_parser parser = {0};
@@ -94,7 +93,7 @@ static bool exchange(int fd, const struct slice *words, size_t count, struct buf
     enum resp_result result = RESP_INCOMPLETE;
     ssize_t got = 1;
     size_t len;
-    resp_write_command(&bytes, words, count);
+    resp_write_command(&bytes, args, count);
     bool sent = send(fd, bytes.data, bytes.len, MSG_NOSIGNAL) == (ssize_t)bytes.len;
     buffer_clear(&bytes);
     while (sent && result == RESP_INCOMPLETE && got > 0) {
@@ -110,39 +109,39 @@ static bool exchange(int fd, const struct slice *words, size_t count, struct buf
     return result == RESP_COMPLETE;
 }
 
-static bool try_asking(const struct redis_server *server, const struct slice *words, size_t count,
-                       char *out)
+static bool try_command(const struct redis_server *server, const struct slice *args, size_t count,
+                        char *out)
 {
     struct buffer text = BUFFER_INIT;
     struct slice login[] = {SLICE("AUTH"), slice_of(server->password)};
-    int fd = dial(server);
+    int fd = connect_to_server(server);
     if (fd < 0)
         return false;
-    bool answered = !server->password || exchange(fd, login, 2, &text);
+    bool answered = !server->password || run_command(fd, login, 2, &text);
     buffer_clear(&text);
-    answered = answered && exchange(fd, words, count, &text);
+    answered = answered && run_command(fd, args, count, &text);
     close(fd);
     snprintf(out, REDIS_SERVER_REPLY_MAX, "%.*s", SLICE_FORMAT(buffer_slice(&text)));
     buffer_free(&text);
     return answered;
 }
 
-static void ask_words(const struct redis_server *server, char *reply, va_list list)
+static void run_listed_command(const struct redis_server *server, char *reply, va_list list)
 {
-    struct slice words[ARGUMENTS_MAX];
+    struct slice args[ARGUMENTS_MAX];
     size_t count = 0;
-    for (const char *word; (word = va_arg(list, const char *)) != NULL;) {
+    for (const char *arg; (arg = va_arg(list, const char *)) != NULL;) {
         assert_true(count < ARGUMENTS_MAX);
-        words[count++] = slice_of(word);
+        args[count++] = slice_of(arg);
     }
-    assert_true(try_asking(server, words, count, reply));
+    assert_true(try_command(server, args, count, reply));
 }
 
 void redis_server_ask(const struct redis_server *server, char reply[REDIS_SERVER_REPLY_MAX], ...)
 {
     va_list list;
     va_start(list, reply);
-    ask_words(server, reply, list);
+    run_listed_command(server, reply, list);
     va_end(list);
 }
 
@@ -151,7 +150,7 @@ void redis_server_expect(const struct redis_server *server, const char *expected
     char reply[REDIS_SERVER_REPLY_MAX];
     va_list list;
     va_start(list, expected);
-    ask_words(server, reply, list);
+    run_listed_command(server, reply, list);
     va_end(list);
     assert_string_equal(reply, expected);
 }
@@ -176,15 +175,15 @@ static void run_redis(struct redis_server *server)
     _exit(127);
 }
 
-static void await_answer(const struct redis_server *server)
+static void await_server(const struct redis_server *server)
 {
-    const struct slice words[] = {SLICE("PING")};
+    const struct slice args[] = {SLICE("PING")};
     char reply[REDIS_SERVER_REPLY_MAX] = "";
     for (int waited_ms = 0; waited_ms < PATIENCE_MS; waited_ms += STEP_MS) {
-        if (try_asking(server, words, 1, reply) && reply[0])
+        if (try_command(server, args, 1, reply) && reply[0])
             return;
         assert_int_equal(waitpid(server->pid, NULL, WNOHANG), 0); /* see redis.log in its folder */
-        sleep_a_step();
+        sleep_one_step();
     }
     fail_msg("redis-server does not answer");
 }
@@ -196,12 +195,12 @@ void redis_server_restart(struct redis_server *server)
     if (server->pid == 0)
         run_redis(server);
     assert_true(server->pid > 0);
-    await_answer(server);
+    await_server(server);
 }
 
 void redis_server_start(struct redis_server *server, const char *const *options)
 {
-    *server = (struct redis_server){.port = free_port(), .bus_port = free_port()};
+    *server = (struct redis_server){.port = find_free_port(), .bus_port = find_free_port()};
     snprintf(server->folder, sizeof(server->folder), "%s/rollcall-redis-XXXXXX", P_tmpdir);
     assert_non_null(mkdtemp(server->folder));
     for (size_t i = 0; options[i]; i++) {
@@ -230,7 +229,7 @@ void redis_server_resume(struct redis_server *server)
     assert_int_equal(kill(server->pid, SIGCONT), 0);
 }
 
-static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place)
 {
     (void)status;
     (void)kind;
@@ -242,7 +241,7 @@ void redis_server_stop(struct redis_server *server)
 {
     redis_server_kill(server);
     if (server->folder[0])
-        nftw(server->folder, remove_one, FILES_OPEN_MAX, FTW_DEPTH | FTW_PHYS);
+        nftw(server->folder, remove_entry, FILES_OPEN_MAX, FTW_DEPTH | FTW_PHYS);
     server->folder[0] = '\0';
 }
 
@@ -259,7 +258,8 @@ void redis_cluster_id(const struct redis_server *server, char id[REDIS_SERVER_RE
     redis_server_ask(server, id, "CLUSTER", "MYID", NULL);
 }
 
-static bool says(const struct redis_server *server, const char *name, const char *value)
+static bool has_cluster_value(const struct redis_server *server, const char *name,
+                              const char *value)
 {
     char reply[REDIS_SERVER_REPLY_MAX];
     char line[64];
@@ -268,20 +268,21 @@ static bool says(const struct redis_server *server, const char *name, const char
     return strstr(reply, line) != NULL;
 }
 
-static void await_all(const struct redis_server *servers, const char *name, const char *value)
+static void await_cluster_value(const struct redis_server *servers, const char *name,
+                                const char *value)
 {
     size_t ready = 0;
     for (int waited_ms = 0; waited_ms < PATIENCE_MS; waited_ms += STEP_MS) {
-        while (ready < REDIS_CLUSTER_SERVERS && says(&servers[ready], name, value))
+        while (ready < REDIS_CLUSTER_SERVERS && has_cluster_value(&servers[ready], name, value))
             ready++;
         if (ready == REDIS_CLUSTER_SERVERS)
             return;
-        sleep_a_step();
+        sleep_one_step();
     }
-    fail_msg("the cluster does not come to %s %s", name, value);
+    fail_msg("the cluster does not reach %s %s", name, value);
 }
 
-static void give_slots(const struct redis_server *server, unsigned index)
+static void assign_slots(const struct redis_server *server, unsigned index)
 {
     char first[8];
     char last[8];
@@ -293,13 +294,13 @@ static void give_slots(const struct redis_server *server, unsigned index)
     redis_server_expect(server, "OK", "CLUSTER", "SET-CONFIG-EPOCH", epoch, NULL);
 }
 
-static void introduce(const struct redis_server *host, const struct redis_server *guest)
+static void join_cluster(const struct redis_server *member, const struct redis_server *joining)
 {
     char port[8];
     char bus_port[8];
-    snprintf(port, sizeof(port), "%u", guest->port);
-    snprintf(bus_port, sizeof(bus_port), "%u", guest->bus_port);
-    redis_server_expect(host, "OK", "CLUSTER", "MEET", "127.0.0.1", port, bus_port, NULL);
+    snprintf(port, sizeof(port), "%u", joining->port);
+    snprintf(bus_port, sizeof(bus_port), "%u", joining->bus_port);
+    redis_server_expect(member, "OK", "CLUSTER", "MEET", "127.0.0.1", port, bus_port, NULL);
 }
 
 void redis_cluster_start(struct redis_server servers[REDIS_CLUSTER_SERVERS])
@@ -309,17 +310,17 @@ void redis_cluster_start(struct redis_server servers[REDIS_CLUSTER_SERVERS])
                            REDIS_OPTIONS("--cluster-enabled", "yes", "--cluster-node-timeout",
                                          "1000", "--repl-diskless-sync-delay", "0"));
     for (unsigned i = 0; i < REDIS_CLUSTER_MASTERS; i++)
-        give_slots(&servers[i], i);
+        assign_slots(&servers[i], i);
     for (size_t i = 1; i < REDIS_CLUSTER_SERVERS; i++)
-        introduce(&servers[0], &servers[i]);
-    await_all(servers, "cluster_known_nodes", "6");
+        join_cluster(&servers[0], &servers[i]);
+    await_cluster_value(servers, "cluster_known_nodes", "6");
     for (size_t i = REDIS_CLUSTER_MASTERS; i < REDIS_CLUSTER_SERVERS; i++) {
         char master[REDIS_SERVER_REPLY_MAX];
         redis_cluster_id(&servers[i - REDIS_CLUSTER_MASTERS], master);
         redis_server_expect(&servers[i], "OK", "CLUSTER", "REPLICATE", master, NULL);
     }
-    await_all(servers, "cluster_size", "3");
-    await_all(servers, "cluster_state", "ok");
+    await_cluster_value(servers, "cluster_size", "3");
+    await_cluster_value(servers, "cluster_state", "ok");
 }
 
 void redis_cluster_stop(struct redis_server servers[REDIS_CLUSTER_SERVERS])

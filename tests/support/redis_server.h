@@ -1,6 +1,6 @@
 /*
  * Real Redis servers for tests: each a process of its own on a free loopback port, with its files in a
- * temporary folder, ended by its process id; it also ends with the test.
+ * temporary folder. It is ended by its process id, and also when the test ends.
  *
  *     struct redis_server server;
  *     redis_server_start(&server, REDIS_OPTIONS("--requirepass", "secret"));
@@ -8,7 +8,7 @@
  *     redis_server_stop(&server);
  *
  * A cluster is REDIS_CLUSTER_MASTERS masters, each with a third of the slots, followed by a replica of each.
- * Whatever cannot be done fails the test that asked for it (cmocka).
+ * Any failure fails the current test (cmocka).
  */
 #ifndef ROLLCALL_TESTS_REDIS_SERVER_H
 #define ROLLCALL_TESTS_REDIS_SERVER_H
@@ -33,7 +33,7 @@ struct redis_server {
     pid_t pid; /* 0: not running */
     uint16_t port;
     uint16_t bus_port;
-    const char *password; /* what redis_server_ask() logs in with; NULL: nothing */
+    const char *password; /* for redis_server_ask(); NULL: no login */
     char folder[REDIS_SERVER_PATH_MAX];
     const char *options[REDIS_SERVER_OPTIONS_MAX + 1];
 };
@@ -44,32 +44,32 @@ void redis_server_start(struct redis_server *server, const char *const *options)
 /* Starts it again, on its port and in its folder. */
 void redis_server_restart(struct redis_server *server);
 
-/* SIGKILL, and waits for its end. */
+/* Sends SIGKILL and waits for its end. */
 void redis_server_kill(struct redis_server *server);
 void redis_server_pause(struct redis_server *server);
 void redis_server_resume(struct redis_server *server);
 
-/* Kills it and removes its folder. Harmless when it never started. */
+/* Kills it and removes its folder. Does nothing when it never started. */
 void redis_server_stop(struct redis_server *server);
 
-/* Sends one command (texts, ended by NULL) on a connection of its own. The reply comes as text: a string or
- * an error as it is, a number in digits, of an array its items with a space after each. */
+/* Sends one command (texts, ended by NULL) on a connection of its own. The reply is written as text: a
+ * string or an error as it is, a number in digits, an array as its items with a space after each. */
 void redis_server_ask(const struct redis_server *server, char reply[REDIS_SERVER_REPLY_MAX], ...)
     __attribute__((sentinel));
 
-/* The same, and the reply must be this. */
+/* The same; fails the test when the reply differs. */
 void redis_server_expect(const struct redis_server *server, const char *expected, ...)
     __attribute__((sentinel));
 
-/* Starts a cluster and waits until every server knows it to be whole. */
+/* Starts a cluster and waits until every server reports it as complete. */
 void redis_cluster_start(struct redis_server servers[REDIS_CLUSTER_SERVERS]);
 void redis_cluster_stop(struct redis_server servers[REDIS_CLUSTER_SERVERS]);
 
-/* The same for a group of cmocka, whose state is the cluster's servers. */
+/* The same as set-up and tear-down of a cmocka group, whose state is the cluster's servers. */
 int redis_cluster_set_up(void **state);
 int redis_cluster_tear_down(void **state);
 
-/* The id by which the cluster knows a server. */
+/* The server's id in the cluster. */
 void redis_cluster_id(const struct redis_server *server, char id[REDIS_SERVER_REPLY_MAX]);
 
 /* A number from INFO, CLUSTER INFO and the like; -1 when it is not there. */

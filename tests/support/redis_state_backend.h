@@ -1,4 +1,4 @@
-/* Runs the suite of all state stores on the one in Redis, with real servers and in real time. */
+/* Runs the conformance suite of state stores on the Redis backend, with real servers and in real time. */
 #ifndef ROLLCALL_TESTS_REDIS_STATE_BACKEND_H
 #define ROLLCALL_TESTS_REDIS_STATE_BACKEND_H
 

@@ -22,7 +22,7 @@ static void wait_while_slow(void)
 }
 
 /* dlsym() returns functions as void *, which ISO C does not convert to a function pointer. */
-static int call_real_sync(const char *name, int fd)
+static int real_sync(const char *name, int fd)
 {
     union {
         void *object;
@@ -34,11 +34,11 @@ static int call_real_sync(const char *name, int fd)
 int fsync(int fd)
 {
     wait_while_slow();
-    return call_real_sync("fsync", fd);
+    return real_sync("fsync", fd);
 }
 
 int fdatasync(int fd)
 {
     wait_while_slow();
-    return call_real_sync("fdatasync", fd);
+    return real_sync("fdatasync", fd);
 }

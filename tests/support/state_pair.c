@@ -10,12 +10,12 @@ const struct gateway_info STATE_PAIR_INFO = {.gateway_id = {"gw-1", 4},
 
 /* ---- two gateways ---- */
 
-static void count_fenced(void *arg)
+static void on_fenced(void *arg)
 {
     ((struct state_pair *)arg)->fenced++;
 }
 
-static void count_forgotten(void *arg)
+static void on_forgotten(void *arg)
 {
     ((struct state_pair *)arg)->forgotten++;
 }
@@ -30,8 +30,8 @@ struct state_store *state_pair_make(struct state_pair *pair, size_t client, cons
         .metrics = &worker->metrics,
         .gateway_id = slice_of(gateway),
         .lease_window_ms = STATE_PAIR_WINDOW_MS,
-        .on_fenced = count_fenced,
-        .on_forgotten = count_forgotten,
+        .on_fenced = on_fenced,
+        .on_forgotten = on_forgotten,
         .arg = pair,
     });
 }
@@ -62,7 +62,7 @@ static bool is_answered(void *arg)
     return ((struct state_pair *)arg)->waiting == 0;
 }
 
-void state_pair_await_that(struct state_pair *pair, bool (*holds)(void *pair))
+void state_pair_await_that(struct state_pair *pair, worker_loop_condition holds)
 {
     assert_true(worker_loop_until(&pair->fleet.worker, holds, pair, STATE_PAIR_PATIENCE_MS));
 }

@@ -41,14 +41,14 @@ struct state_store *state_pair_make(struct state_pair *pair, size_t client, cons
 
 /* Runs the loop until nothing is pending; until the condition holds; for this long. */
 void state_pair_await(struct state_pair *pair);
-void state_pair_await_that(struct state_pair *pair, bool (*holds)(void *pair));
+void state_pair_await_that(struct state_pair *pair, worker_loop_condition holds);
 void state_pair_pass(struct state_pair *pair, int64_t ms);
 
 /* Returns the id of a connection. */
 struct ulid state_pair_connection(unsigned number);
 
 /* Opens or closes a lease. Returns whether it made a visible transition, -1 without STATE_OK. A lease is opened again
- * for a user whom the gateway knows to be connected. */
+ * for a user who is already connected to the gateway. */
 int state_pair_open(struct state_pair *pair, struct state_store *store, struct slice user,
                     unsigned number);
 int state_pair_open_again(struct state_pair *pair, struct state_store *store, struct slice user,

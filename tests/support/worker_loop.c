@@ -24,11 +24,12 @@ void worker_loop_close(struct worker_loop *worker)
     loop_free(&worker->loop);
 }
 
-struct redis_client *worker_loop_redis(struct worker_loop *worker, const char *place, uint16_t port)
+struct redis_client *worker_loop_redis(struct worker_loop *worker, const char *url_start,
+                                       uint16_t port)
 {
     char text[64], error[REDIS_URL_ERROR_MAX];
     struct redis_url url;
-    snprintf(text, sizeof(text), "%s:%u", place, port);
+    snprintf(text, sizeof(text), "%s:%u", url_start, port);
     assert_true(redis_url_parse(slice_of(text), &url, error));
     struct redis_client *client =
         redis_client_make(&(struct redis_client_options){.loop = &worker->loop,
@@ -41,7 +42,7 @@ struct redis_client *worker_loop_redis(struct worker_loop *worker, const char *p
     return client;
 }
 
-bool worker_loop_until(struct worker_loop *worker, bool (*holds)(void *arg), void *arg,
+bool worker_loop_until(struct worker_loop *worker, worker_loop_condition holds, void *arg,
                        int64_t limit_ms)
 {
     int64_t end_us = clock_microseconds() + limit_ms * 1000;

@@ -1,4 +1,4 @@
-/* What a worker gives its clients of other servers: a loop in real time, streams, chance and counters. */
+/* The parts of a worker that a client of another server needs: a loop in real time, streams, randomness, metrics. */
 #ifndef ROLLCALL_TESTS_WORKER_LOOP_H
 #define ROLLCALL_TESTS_WORKER_LOOP_H
 
@@ -18,19 +18,22 @@ struct worker_loop {
     struct metrics metrics;
 };
 
-/* Fails the test when the system gives no loop. */
+/* Fails the test when the system has no descriptor or memory for a loop. */
 void worker_loop_open(struct worker_loop *worker);
 void worker_loop_close(struct worker_loop *worker);
 
-/* A client of Redis on this loop. `place` is a URL up to its last port, which is `port`. */
-struct redis_client *worker_loop_redis(struct worker_loop *worker, const char *place,
+/* Makes a Redis client on this loop. The URL is `url_start`, a colon and `port`. */
+struct redis_client *worker_loop_redis(struct worker_loop *worker, const char *url_start,
                                        uint16_t port);
 
-/* Turns until it holds, at most so long; answers whether it does. */
-bool worker_loop_until(struct worker_loop *worker, bool (*holds)(void *arg), void *arg,
+/* A condition that a test waits for. */
+typedef bool (*worker_loop_condition)(void *arg);
+
+/* Turns until the condition holds, at most `limit_ms`. Returns whether it holds. */
+bool worker_loop_until(struct worker_loop *worker, worker_loop_condition holds, void *arg,
                        int64_t limit_ms);
 
-/* Turns for so long. */
+/* Turns for `duration_ms`. */
 void worker_loop_run(struct worker_loop *worker, int64_t duration_ms);
 
 #endif

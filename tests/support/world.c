@@ -215,8 +215,8 @@ struct session *world_session(struct world *world, const char *user)
                         struct session, endpoint);
 }
 
-static void note_presence(void *arg, enum state_status status, const struct presence *presences,
-                          size_t count)
+static void on_presence_read(void *arg, enum state_status status, const struct presence *presences,
+                             size_t count)
 {
     assert_int_equal(status, STATE_OK);
     assert_int_equal(count, 1);
@@ -227,7 +227,7 @@ struct presence world_presence(struct world *world, const char *user)
 {
     struct presence presence = {0};
     struct slice id = slice_of(user);
-    state_read(world->gateway->store, &id, 1, note_presence, &presence);
+    state_read(world->gateway->store, &id, 1, on_presence_read, &presence);
     return presence;
 }
 
@@ -236,8 +236,8 @@ struct lease_view {
     int64_t last_heartbeat_ms;
 };
 
-static void note_leases(void *arg, enum state_status status, const struct lease *leases,
-                        size_t count)
+static void on_leases_read(void *arg, enum state_status status, const struct lease *leases,
+                           size_t count)
 {
     struct lease_view *view = arg;
     assert_int_equal(status, STATE_OK);
@@ -250,7 +250,7 @@ static void note_leases(void *arg, enum state_status status, const struct lease 
 size_t world_leases(struct world *world, const char *user, int64_t *last_heartbeat_ms)
 {
     struct lease_view view = {0};
-    state_leases(world->gateway->store, slice_of(user), note_leases, &view);
+    state_leases(world->gateway->store, slice_of(user), on_leases_read, &view);
     if (last_heartbeat_ms)
         *last_heartbeat_ms = view.last_heartbeat_ms;
     return view.count;

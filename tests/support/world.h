@@ -10,7 +10,7 @@
  *   …
  *   world_close(&world);
  *
- * Time moves only in world_advance(), which stops at every timer on the way, so that each fires at its own
+ * Only world_advance() moves time. It stops at every timer on the way, so that each fires at its own
  * millisecond. world_settle() lets the gateway finish its current work.
  */
 #ifndef ROLLCALL_TESTS_WORLD_H
@@ -58,7 +58,7 @@ void world_settle(struct world *world);
 void world_advance(struct world *world, int64_t ms);
 int64_t world_now(const struct world *world);
 
-/* Drains as SIGTERM does; world_drained() says whether the gateway would stop. */
+/* Drains as SIGTERM does; world_drained() returns whether the gateway would stop. */
 void world_drain(struct world *world);
 bool world_drained(const struct world *world);
 
@@ -72,7 +72,7 @@ struct session *world_session(struct world *world, const char *user);
 /* A user's presence in the state store. */
 struct presence world_presence(struct world *world, const char *user);
 
-/* The number of a user's leases in the state store, and the latest sign of life among them. */
+/* The number of a user's leases in the state store, and their latest heartbeat. */
 size_t world_leases(struct world *world, const char *user, int64_t *last_heartbeat_ms);
 
 /* Queues a message for a user's connection as fan-out does; `key`: see outbound.h. */
