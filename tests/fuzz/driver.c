@@ -69,14 +69,10 @@ static size_t mutate_once(uint8_t *data, size_t size, uint64_t *state)
     }
 }
 
-/* Runs one input from an exact allocation, so that the sanitizer detects an over-read. */
 static void run_input(const uint8_t *data, size_t size)
 {
-    uint8_t *copy = malloc(size ? size : 1);
-    if (!copy)
-        abort();
-    memcpy(copy, data, size);
-    LLVMFuzzerTestOneInput(copy, size);
+    char *copy = fuzz_copy(data, size);
+    LLVMFuzzerTestOneInput((const uint8_t *)copy, size);
     free(copy);
 }
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -20,6 +21,17 @@ static inline void fuzz_require(bool holds, const char *property)
         return;
     fprintf(stderr, "broken: %s\n", property);
     abort();
+}
+
+/* Copies bytes into an allocation of their exact size, so that the sanitizer detects an over-read. The caller
+ * frees it. */
+static inline char *fuzz_copy(const void *data, size_t size)
+{
+    char *copy = malloc(size ? size : 1);
+    fuzz_require(copy != NULL, "there is memory");
+    if (size)
+        memcpy(copy, data, size);
+    return copy;
 }
 
 /* Returns the size of the next piece of an input that is fed in pieces: 1 to 16 bytes, or everything that is

@@ -80,10 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct slice rest;
     enum engineio_next next;
     size_t count = 0;
-    char *copy = malloc(size ? size : 1);
-    fuzz_require(copy != NULL, "there is memory");
-    if (size)
-        memcpy(copy, data, size);
+    char *copy = fuzz_copy(data, size);
     engineio_payload_start(&payload, copy, size);
     while ((next = engineio_payload_next(&payload, &packet)) == ENGINEIO_PACKET)
         check_packet(text, count++, copy, &packet);

@@ -86,12 +86,14 @@ static void decode_body(const struct http1_head *head, struct slice input, uint3
     log->len = 0;
     do {
         size_t piece_len = seed ? fuzz_piece(&seed, input.len) : input.len;
-        struct slice piece = slice_first(input, piece_len);
+        char *copy = fuzz_copy(input.data, piece_len);
+        struct slice piece = {copy, piece_len};
         while ((log->event = http1_body_decode(&body, &piece, &data)) == HTTP1_BODY_DATA) {
             fuzz_require(data.len <= BODY_BYTES_MAX - log->len, "the body is bounded");
             memcpy(log->bytes + log->len, data.data, data.len);
             log->len += data.len;
         }
+        free(copy);
         input = slice_after(input, piece_len - piece.len);
     } while (log->event == HTTP1_BODY_NEED_MORE && input.len > 0);
     log->consumed = start_len - input.len;

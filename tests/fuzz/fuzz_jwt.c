@@ -135,10 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 1)
         return 0;
     struct slice rest = {(const char *)data + 1, size - 1};
-    char *copy = malloc(rest.len + !rest.len);
-    if (!copy)
-        return 0;
-    memcpy(copy, rest.data, rest.len);
+    char *copy = fuzz_copy(rest.data, rest.len);
     const struct key_set *keys = samples();
     if (data[0] == 't')
         try_token(keys, rest);

@@ -192,11 +192,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct slice text = {(const char *)data, size};
     struct message message;
     const char *problem = NULL;
-    char *payload = malloc(size ? size : 1);
-    fuzz_require(payload != NULL, "there is memory");
-    if (size)
-        memcpy(payload, data, size);
-
+    char *payload = fuzz_copy(data, size);
     bool comparable = fuzz_json_judge(text) == FUZZ_JSON_ACCEPTED;
     bool accepted = native->decode(&scratch, payload, size, &message, &problem);
     fuzz_require(!message.id.data || (message.id.data >= payload &&

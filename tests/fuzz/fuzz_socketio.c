@@ -90,10 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct socketio_packet packet;
     struct message message;
     const char *problem = NULL;
-    char *copy = malloc(size ? size : 1);
-    fuzz_require(copy != NULL, "there is memory");
-    if (size)
-        memcpy(copy, data, size);
+    char *copy = fuzz_copy(data, size);
     if (!socketio_parse(copy, size, &packet, &problem)) {
         fuzz_require(problem != NULL, "a refusal says why");
         free(copy);

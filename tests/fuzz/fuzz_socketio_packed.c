@@ -142,21 +142,13 @@ static void check_packet(struct slice input)
 
 /* ---- values ---- */
 
-static struct slice copy_of(struct slice text)
-{
-    char *copy = malloc(text.len ? text.len : 1);
-    fuzz_require(copy != NULL, "there is memory");
-    memcpy(copy, text.data, text.len);
-    return (struct slice){copy, text.len};
-}
-
 static void check_back(struct slice text)
 {
-    struct slice spent = copy_of(text);
+    char *copy = fuzz_copy(text.data, text.len); /* packing changes it */
     struct buffer packed = BUFFER_INIT, again = BUFFER_INIT;
     struct json json;
     bool lost = false;
-    json_init(&json, (char *)spent.data, spent.len);
+    json_init(&json, copy, text.len);
     fuzz_require(msgpack_from_json(&json, &packed) && json_done(&json), "JSON is packed");
     struct slice rest = buffer_slice(&packed);
     fuzz_require(msgpack_to_json(&rest, &again, &lost) && rest.len == 0 && !lost,
@@ -164,7 +156,7 @@ static void check_back(struct slice text)
     fuzz_require(fuzz_json_judge(text) == FUZZ_JSON_BEYOND_LIMITS ||
                      fuzz_json_same(text, buffer_slice(&again)),
                  "it is the same");
-    free((char *)spent.data);
+    free(copy);
     buffer_free(&packed);
     buffer_free(&again);
 }

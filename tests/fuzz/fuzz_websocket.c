@@ -60,11 +60,8 @@ static bool feed(struct websocket_decoder *decoder, const struct websocket_limit
     };
     struct websocket_message message;
     enum websocket_event event;
-    char *chunk = malloc(size ? size : 1);
+    char *chunk = fuzz_copy(data, size);
     char *at = chunk;
-    if (!chunk)
-        abort();
-    memcpy(chunk, data, size);
     while ((event = websocket_decode(decoder, limits, &at, &size, &message)) !=
            WEBSOCKET_NEED_MORE) {
         if (event == WEBSOCKET_CLOSE || event == WEBSOCKET_ERROR)
