@@ -46,14 +46,14 @@ def bars_of(results, job):
 
 
 def limit_of(results, job):
-    """The most Rollcall may cost in this job, in its unit; 0 if there is no such limit."""
+    """The limit of Rollcall's cost in this job, in its unit; 0 if there is none."""
     if job.value_max is not None:
         return job.value_max
     return (job.ratio_max or 0) * (results.median(job, "floor") or 0)
 
 
 def bar(results, job, server, value, limit, scale, y):
-    """A bar and its label; with a limit, also the mark it must not pass."""
+    """A bar and its label; with a limit, also the mark that it must not exceed."""
     ratio = results.ratio(job, server.name)
     label = f"{report.number(value)} {job.unit}"
     if server.name != "floor" and ratio is not None:
@@ -100,7 +100,7 @@ def draw(results, facts):
         style(),
         text(0, 24, "What each server costs for the same work (shorter is better)", "title"),
         text(0, 43, "one core, one worker; (×) is the multiple of the floor; "
-                    "the red mark is what Rollcall must not pass", "small"),
+                    "the red mark is Rollcall's limit", "small"),
     ]
     foot = [text(0, height - 12, f"{facts['date']}, {facts['machine']}", "small"), "</svg>"]
     return "\n".join(head + parts + foot) + "\n"

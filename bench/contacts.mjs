@@ -1,13 +1,13 @@
 #!/usr/bin/env node
 /**
- * What a change of presence costs the server, from the user's command to the sockets of contacts:
+ * Measures the server's cost of a presence change, from the user's command to the contacts' sockets:
  *
  *     node bench/contacts.mjs [path of rollcall]
  *
  * One user has 10, 500 or 5,000 contacts, of whom 1 % or 50 % are connected, and goes away and comes back
- * many times; each change waits for the last delivery of the one before. Prints a table in Markdown: the
+ * many times; each change waits for the last delivery of the previous one. Prints a table in Markdown: the
  * server's processor time (all threads) for a change and for a delivery, and the time until the last
- * delivery has come. Needs the npm packages of tests/e2e (tools/npm-install tests/e2e).
+ * delivery has arrived. Needs the npm packages of tests/e2e (tools/npm-install tests/e2e).
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -58,7 +58,7 @@ const tokens = (user, count) =>
     .trim()
     .split('\n');
 
-async function ask(token, method, path, body) {
+async function request(token, method, path, body) {
   const response = await fetch(new URL(path, url), {
     method,
     headers: { Authorization: `Bearer ${token}` },
@@ -100,16 +100,16 @@ async function measure(name, contacts, share) {
   const [owner] = tokens(`${name}-owner`, 1);
   const peers = tokens(`${name}-peer`, Math.max(contacts, 1)).slice(0, contacts);
   await each(peers, async (peer, at) => {
-    await ask(owner, 'POST', '/v1/contact-requests', { to: `${name}-peer${at}` });
-    await ask(peer, 'POST', '/v1/contact-requests', { to: `${name}-owner0` });
+    await request(owner, 'POST', '/v1/contact-requests', { to: `${name}-peer${at}` });
+    await request(peer, 'POST', '/v1/contact-requests', { to: `${name}-owner0` });
   });
-  let heard = 0;
+  let received = 0;
   let wake = () => {};
   const sockets = [];
   await each(peers.slice(0, online), async (peer) => {
     sockets.push(
       await connect(peer, () => {
-        heard += 1;
+        received += 1;
         wake();
       }),
     );
@@ -122,10 +122,10 @@ async function measure(name, contacts, share) {
   );
   const started = { cpu: processorSeconds(), ms: performance.now() };
   for (let change = 0; change < changes; change += 1) {
-    heard = 0;
+    received = 0;
     let acknowledged = false;
     await new Promise((resolve) => {
-      wake = () => acknowledged && heard >= online && resolve();
+      wake = () => acknowledged && received >= online && resolve();
       user.once('message', () => {
         acknowledged = true;
         wake();
@@ -140,7 +140,7 @@ async function measure(name, contacts, share) {
 }
 
 const alone = await measure('alone', 0, 0);
-console.log('| contacts | online | a change | a delivery | until the last has it |');
+console.log('| contacts | online | a change | a delivery | until the last delivery |');
 console.log('|---|---|---|---|---|');
 const show = (contacts, { online, cpu, ms }) => {
   const delivery = online ? `${(((cpu - alone.cpu) * 1e6) / online).toFixed(2)} µs` : '';

@@ -1,10 +1,10 @@
 /*
- * Measures what it costs to find out who must hear about a user's change:
+ * Measures the cost of finding the recipients of a user's change:
  *
  *     contacts_bench [rounds]
  *
- * One user has a number of contacts, of whom a share is online on four gateways. A round is what a gateway
- * does between a transition and its publishes: it reads the audience from the graph cache, finds the gateways
+ * One user has a number of contacts, of whom a share is online on four gateways. A round is the work of a gateway
+ * between a transition and its publishing: it reads the audience from the graph cache, finds the gateways
  * of the audience, and writes one push per gateway. Times are processor times. The sockets are left out, since
  * they cost the same for every delivery; `bench/contacts` measures everything.
  */

@@ -27,7 +27,7 @@ uint64_t cost_cpu_ns(pid_t process)
     return clock_ns(clock);
 }
 
-/* The fifteenth field of its line; the second, its name, stands in brackets and may have spaces. */
+/* The system time is the fifteenth field; the second, the name, is in brackets and may contain spaces. */
 uint64_t cost_system_ns(pid_t process)
 {
     char path[64];
@@ -41,7 +41,7 @@ uint64_t cost_system_ns(pid_t process)
     const char *rest = strrchr(line, ')');
     if (rest == NULL ||
         sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %" SCNu64, &ticks) != 1)
-        cost_fail("%s is not as expected", path);
+        cost_fail("%s has an unexpected format", path);
     return ticks * (NANOSECONDS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 

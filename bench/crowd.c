@@ -1,18 +1,20 @@
 /*
- * crowd: a chat in which one member stops reading, and what the others notice of it.
+ * crowd: a chat in which one member stops reading; the others must not be affected.
  *
  *   crowd --port PORT --tokens FILE --members N --chat ID --messages M --body BYTES
  *
- * The token file has one token a line, of members of the chat. The first sends M messages, the last
- * never reads (it does send heartbeats), all between must hear each message once and in order. The
- * sender keeps WINDOW messages ahead of the slowest of them, so nobody but the sleeper is ever behind.
+ * The token file has one token a line, of members of the chat. The first member sends M messages. The
+ * last, the slow reader, reads nothing and only sends heartbeats. All others must receive each message
+ * once and in order. The sender stays at most WINDOW messages ahead of the slowest of them, so only the
+ * slow reader is ever behind.
  *
- * When all have heard everything it prints "heard" with the time that took, then waits for a line on
- * its input. Upon that the sleeper reads what the server kept for it, to the end, and that is printed:
+ * When all have received everything, the program prints "heard" with the time that took, and waits for a
+ * line on its input. The slow reader then reads everything that the server kept for it, and the program
+ * prints what it read:
  *
- *   {"messages":…,"warned":…,"closing":{…the server's own words…},"code":…}
+ *   {"messages":…,"warned":…,"closing":{…the server's message…},"code":…}
  *
- * A message that is missing, doubled or out of order ends the program with status 1 and a word about it.
+ * A message that is missing, doubled or out of order ends the program with status 1 and an explanation.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -30,13 +32,13 @@
 enum {
     WINDOW = 16,
     CONNECTS_AT_ONCE = 64,
-    SLEEPER_RECEIVE_BYTES = 4096,
+    SLOW_RECEIVE_BYTES = 4096,
     HEARTBEAT_MS = 3000,
     NS_PER_MS = 1000000,
     TURN_MS = 20,
 };
 
-/* The name is the pool's for whom it calls back. */
+/* The pool passes this struct to its callbacks. */
 struct job {
     struct pool *pool;
     const char *chat;
@@ -45,16 +47,16 @@ struct job {
     size_t body_bytes;
     uint64_t sent;
     uint64_t acknowledged;
-    uint64_t *heard;   /* by member: the last sequence */
-    uint64_t *behind;  /* by sequence: how many listeners have yet to hear it */
-    uint64_t complete; /* all up to this one were heard by all */
+    uint64_t *received; /* by member: the last sequence */
+    uint64_t *missing;  /* by sequence: how many readers have not received it yet */
+    uint64_t complete;  /* all readers have received all messages up to this one */
     uint64_t heartbeat_ns;
-    struct solo sleeper;
+    struct solo slow_reader;
 };
 
-static size_t listener_count(const struct job *job)
+static size_t reader_count(const struct job *job)
 {
-    return job->members - 2; /* without the sender and the sleeper */
+    return job->members - 2; /* without the sender and the slow reader */
 }
 
 /* ---- messages ---- */
@@ -72,25 +74,25 @@ static bool is_message(const char *text, size_t count)
     return dialect_contains(text, count, "\"type\":\"message\"");
 }
 
-static void hear(struct job *job, size_t member, uint64_t sequence)
+static void count_message(struct job *job, size_t member, uint64_t sequence)
 {
-    if (sequence != job->heard[member] + 1)
-        cost_fail("member %zu hears %" PRIu64 " after %" PRIu64, member, sequence,
-                  job->heard[member]);
-    job->heard[member] = sequence;
-    job->behind[sequence]--;
-    while (job->complete < job->sent && job->behind[job->complete + 1] == 0)
+    if (sequence != job->received[member] + 1)
+        cost_fail("member %zu received %" PRIu64 " after %" PRIu64, member, sequence,
+                  job->received[member]);
+    job->received[member] = sequence;
+    job->missing[sequence]--;
+    while (job->complete < job->sent && job->missing[job->complete + 1] == 0)
         job->complete++;
 }
 
-static void heard_text(struct job *job, size_t member, const char *text, size_t count)
+static void on_text(struct job *job, size_t member, const char *text, size_t count)
 {
     if (dialect_contains(text, count, "\"message_ack\""))
         job->acknowledged++;
     else if (is_message(text, count))
-        hear(job, member, read_sequence(text, count));
+        count_message(job, member, read_sequence(text, count));
     else if (dialect_contains(text, count, "\"type\":\"error\""))
-        cost_fail("member %zu is told: %.*s", member, (int)count, text);
+        cost_fail("member %zu received an error: %.*s", member, (int)count, text);
 }
 
 static void send_next(struct job *job)
@@ -98,7 +100,7 @@ static void send_next(struct job *job)
     char text[FRAME_PAYLOAD_BYTES_MAX];
     struct frame frame;
     job->sent++;
-    job->behind[job->sent] = listener_count(job);
+    job->missing[job->sent] = reader_count(job);
     int length = snprintf(text, sizeof(text),
                           "{\"type\":\"send_message\",\"chat_id\":\"%s\","
                           "\"client_message_id\":\"m%" PRIu64 "\",\"body\":\"%0*d\"}",
@@ -111,7 +113,7 @@ static void send_next(struct job *job)
 
 /* ---- connections ---- */
 
-static void became_ready(struct job *job, size_t client)
+static void on_ready(struct job *job, size_t client)
 {
     (void)job;
     (void)client;
@@ -127,8 +129,8 @@ static void connect_all(struct job *job)
     }
 }
 
-/* All heartbeats, the sleeper's too: it is slow, not gone. */
-static void beat(struct job *job)
+/* The slow reader sends heartbeats too: it is slow, not disconnected. */
+static void send_heartbeats(struct job *job)
 {
     static const char heartbeat[] = "{\"type\":\"heartbeat\"}";
     struct frame frame;
@@ -139,16 +141,16 @@ static void beat(struct job *job)
     frame_encode(&frame, FRAME_TEXT, heartbeat, sizeof(heartbeat) - 1);
     for (size_t i = 0; i + 1 < job->members; i++)
         pool_send(job->pool, i, &frame);
-    solo_send(&job->sleeper, heartbeat);
+    solo_send(&job->slow_reader, heartbeat);
 }
 
 static void turn(struct job *job)
 {
     pool_turn(job->pool, TURN_MS);
-    beat(job);
+    send_heartbeats(job);
 }
 
-static void talk(struct job *job)
+static void exchange_messages(struct job *job)
 {
     uint64_t from_ns = cost_now_ns();
     while (job->complete < job->messages || job->acknowledged < job->messages) {
@@ -157,18 +159,18 @@ static void talk(struct job *job)
         turn(job);
     }
     printf("heard %" PRIu64 " messages, %zu members each, in %.1f s\n", job->messages,
-           listener_count(job), (double)(cost_now_ns() - from_ns) / 1e9);
+           reader_count(job), (double)(cost_now_ns() - from_ns) / 1e9);
     fflush(stdout);
 }
 
-static void wait_for_word(struct job *job)
+static void wait_for_input(struct job *job)
 {
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
     while (poll(&input, 1, 0) == 0)
         turn(job);
 }
 
-/* ---- the sleeper ---- */
+/* ---- the slow reader ---- */
 
 static unsigned close_code(const struct frame_view *frame)
 {
@@ -177,19 +179,19 @@ static unsigned close_code(const struct frame_view *frame)
     return (unsigned)(uint8_t)frame->payload[0] << 8 | (uint8_t)frame->payload[1];
 }
 
-static void wake(struct job *job)
+static void read_kept_messages(struct job *job)
 {
     struct frame_view frame;
     uint64_t last = 0;
     unsigned code = 0, warnings = 0;
     char closing[1024] = "null";
-    while (solo_read(&job->sleeper, &frame)) {
+    while (solo_read(&job->slow_reader, &frame)) {
         if (frame.opcode == FRAME_CLOSE)
             code = close_code(&frame);
         else if (is_message(frame.payload, frame.payload_bytes)) {
             uint64_t sequence = read_sequence(frame.payload, frame.payload_bytes);
             if (sequence != last + 1)
-                cost_fail("the sleeper reads %" PRIu64 " after %" PRIu64, sequence, last);
+                cost_fail("the slow reader received %" PRIu64 " after %" PRIu64, sequence, last);
             last = sequence;
         } else if (dialect_contains(frame.payload, frame.payload_bytes, "\"SLOW_CONSUMER\""))
             warnings++;
@@ -220,22 +222,22 @@ static void run(struct job *job, uint16_t port, const char *const *tokens)
                                      .server_port = port,
                                      .capacity = job->members - 1,
                                      .tokens = tokens};
-    job->heard = calloc(job->members, sizeof(*job->heard));
-    job->behind = calloc(job->messages + 2, sizeof(*job->behind));
-    if (job->heard == NULL || job->behind == NULL)
+    job->received = calloc(job->members, sizeof(*job->received));
+    job->missing = calloc(job->messages + 2, sizeof(*job->missing));
+    if (job->received == NULL || job->missing == NULL)
         cost_fail("out of memory");
-    job->pool = pool_new(&settings, (struct pool_listener){job, became_ready, heard_text});
+    job->pool = pool_new(&settings, (struct pool_listener){job, on_ready, on_text});
     connect_all(job);
-    solo_open(&job->sleeper, port, tokens[job->members - 1], SLEEPER_RECEIVE_BYTES);
+    solo_open(&job->slow_reader, port, tokens[job->members - 1], SLOW_RECEIVE_BYTES);
     printf("connected\n");
     fflush(stdout);
-    talk(job);
-    wait_for_word(job);
-    wake(job);
-    solo_close(&job->sleeper);
+    exchange_messages(job);
+    wait_for_input(job);
+    read_kept_messages(job);
+    solo_close(&job->slow_reader);
     pool_free(&job->pool);
-    free(job->heard);
-    free(job->behind);
+    free(job->received);
+    free(job->missing);
 }
 
 int main(int argc, char **argv)

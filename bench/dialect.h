@@ -1,11 +1,11 @@
 /*
- * What the load generator says to each kind of server, and how it knows the answers.
+ * The messages that the load generator sends to each kind of server, and how it recognises the answers.
  *
  * A dialect is a table of texts. The jobs are the same for all: become ready, send a heartbeat and
- * see its answer, watch a user and see it change. `native` drives Rollcall and the ws peer,
- * `socketio` drives Rollcall's Socket.IO door and the Socket.IO peer, `floor` drives the floor.
+ * wait for its answer, watch a user and wait for a change. `native` drives Rollcall and the ws peer,
+ * `socketio` drives Rollcall's Socket.IO dialect and the Socket.IO peer, `floor` drives the floor.
  *
- * An answer is known by a text it contains: JSON fields have no order.
+ * An answer is recognised by a text that it contains, because JSON fields have no order.
  */
 #ifndef ROLLCALL_BENCH_DIALECT_H
 #define ROLLCALL_BENCH_DIALECT_H
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The user that everybody watches in the fan-out job. */
+/* The user that all clients watch in the fan-out job. */
 #define DIALECT_STAR "star"
 
 struct dialect {
@@ -28,7 +28,7 @@ struct dialect {
     const char *opening_reply_end;
     const char *ready;
 
-    /* Begins what a server may say besides once one is ready, and nobody asked for; NULL: nothing. */
+    /* The start of a message that a server may send once a client is ready; NULL: none. */
     const char *greeting;
 
     /* A text that is exactly `probe` is answered with `probe_reply`; NULL if there is none. */
@@ -39,16 +39,16 @@ struct dialect {
     const char *heartbeat_active;
     const char *heartbeat_reply;
 
-    /* Watching the star. NULL `subscribe`: everyone hears everything. */
+    /* Watching the star. NULL `subscribe`: every client receives everything. */
     const char *subscribe;
     const char *subscribed;
     const char *changed;
 
-    /* What the star says to be heard; NULL: it connects and disconnects instead. */
+    /* The message that makes the server announce the star; NULL: the star connects and disconnects instead. */
     const char *announcement;
 };
 
-/* NULL if there is none of that name. */
+/* Returns NULL if no dialect has that name. */
 const struct dialect *dialect_find(const char *name);
 
 bool dialect_contains(const char *text, size_t count, const char *part);

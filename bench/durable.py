@@ -1,7 +1,7 @@
-"""What acknowledged messages cost: through the ledger, and through the whole server.
+"""The cost of acknowledged messages: through the ledger, and through the whole server.
 
-Two programs do the measuring: ledger_bench puts the ledger beside plain SQLite on the same disk;
-messages drives a server through the C client. This runs them and makes their tables.
+Two programs measure: ledger_bench compares the ledger with plain SQLite on the same disk; messages
+drives a server through the C client. This module runs them and makes their tables.
 """
 
 import json
@@ -28,7 +28,7 @@ def json_lines(text):
 
 
 def run_ledger(build, niceness, seconds, messages):
-    """On the disk that the build stands on: a scratch directory may be memory."""
+    """Uses the disk of the build, because a scratch directory may be in memory."""
     with tempfile.TemporaryDirectory(prefix="ledger-bench-", dir=build) as folder:
         done = subprocess.run([build / "bench" / "ledger_bench", folder, str(seconds),
                                str(messages)], capture_output=True, text=True, check=True,
@@ -55,11 +55,11 @@ def ledger_verdicts(answers):
 
 
 def growths(answers):
-    """How much longer things take in the long chat, by what they are."""
+    """How much longer each operation takes in the long chat."""
     (short_pages, short), (long_pages, long) = split(answers["short"]), split(answers["long"])
     found = {name: long_pages[f"{name}_page_us"] / short_pages[f"{name}_page_us"]
              for name in ("first", "middle", "last")}
-    # beside plain SQLite, which is measured at the same time, so that drift does not count
+    # relative to plain SQLite, which is measured at the same time, so that drift does not count
     found["send"] = short[RATIO_SENDERS_MIN]["ratio"] / long[RATIO_SENDERS_MIN]["ratio"]
     return found
 
@@ -153,7 +153,7 @@ def message_rows(answers):
 
 
 def measure(build, niceness, quick, wanted, note):
-    """The answers of those of NAMES that are wanted and can be measured."""
+    """The answers of the wanted NAMES that can be measured here."""
     found = {}
     for name in wanted:
         try:

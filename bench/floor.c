@@ -3,9 +3,9 @@
  *
  * It accepts, upgrades, and then does one of two things with every data frame: a payload that
  * starts with BROADCAST_MARKER goes to every open connection, anything else goes back to its
- * sender. It knows no JSON, no users and no state, and checks only what it needs to stay alive, so
- * what it costs is the kernel, the frame header and the unmasking. It is a measuring weight, not a
- * server to run: a peer that does not read is dropped, and fragments are echoed as they come.
+ * sender. It has no JSON, no users and no state, and checks only what it needs to keep running, so
+ * its cost is the kernel, the frame header and the unmasking. It is a unit of measurement, not a server
+ * to run: a peer that does not read is dropped, and fragments are echoed as they arrive.
  *
  * One thread, one epoll, one read buffer for all. A connection is one entry of an array indexed by
  * its descriptor; it owns heap memory only while half a frame is waiting for its other half.
@@ -56,7 +56,7 @@ struct floor {
     char buffer[READ_BUFFER_BYTES + 1];
 };
 
-/* A frame inside the read buffer, unmasked where it lies. */
+/* A frame inside the read buffer, unmasked in place. */
 struct frame {
     uint8_t first_byte;
     char *payload;
@@ -81,7 +81,7 @@ static void peer_drop(struct floor *floor, int fd)
 static void peer_send(int fd, const char *bytes, size_t count)
 {
     if (send(fd, bytes, count, MSG_NOSIGNAL) != (ssize_t)count)
-        shutdown(fd, SHUT_RDWR); /* the loop then reads its end and drops it */
+        shutdown(fd, SHUT_RDWR); /* the loop then reads the end and drops the peer */
 }
 
 /* ---- upgrade ---- */
@@ -97,8 +97,8 @@ static void accept_text(const struct floor *floor, const char *key, char out[ACC
     EVP_EncodeBlock((unsigned char *)out, digest, SHA1_BYTES);
 }
 
-/* Answers a whole request head at the start of the buffer; returns its length, 0 while it is
- * incomplete, -1 if it is no upgrade. */
+/* Answers a whole request head at the start of the buffer. Returns its length, 0 while it is
+ * incomplete, -1 if it does not request an upgrade. */
 static ssize_t peer_upgrade(struct floor *floor, int fd, size_t count)
 {
     static const char name[] = "\r\nSec-WebSocket-Key: ";
@@ -139,7 +139,7 @@ static void unmask(char *payload, size_t count, const char mask[MASK_BYTES])
         payload[i] ^= mask[i % MASK_BYTES];
 }
 
-/* 1: a frame was taken; 0: more bytes are needed; -1: not a frame this server takes. */
+/* Returns 1 when a frame was taken, 0 when more bytes are needed, -1 for a frame that is not supported. */
 static int frame_take(char *bytes, size_t count, struct frame *frame)
 {
     if (count < 2)
@@ -166,7 +166,7 @@ static int frame_take(char *bytes, size_t count, struct frame *frame)
     return 1;
 }
 
-/* Writes the server's header over the mask, right before the payload; returns where it starts. */
+/* Writes the server's header over the mask, right before the payload. Returns where it starts. */
 static char *frame_encode_in_place(const struct frame *frame)
 {
     if (frame->payload_bytes < 126) {
@@ -190,7 +190,7 @@ static void broadcast(struct floor *floor, const char *bytes, size_t count)
             peer_send(fd, bytes, count);
 }
 
-/* Returns false when the peer is done. */
+/* Returns false when the peer closes. */
 static bool frame_serve(struct floor *floor, int fd, struct frame *frame)
 {
     int opcode = frame->first_byte & 0x0f;
@@ -209,7 +209,7 @@ static bool frame_serve(struct floor *floor, int fd, struct frame *frame)
     return true;
 }
 
-/* Serves every whole frame from `at` on; returns where it stopped, or -1 to drop the peer. */
+/* Serves every whole frame from `at` on. Returns where it stopped, or -1 to drop the peer. */
 static ssize_t frames_serve(struct floor *floor, int fd, size_t at, size_t count)
 {
     struct frame frame;

@@ -1,7 +1,7 @@
 /*
  * The client's half of a WebSocket frame, for the load generator.
  *
- * Written apart from the server's codec on purpose: a mistake shared by both sides would not show.
+ * Written separately from the server's codec on purpose: a mistake shared by both sides would not show.
  * A message that many clients send is encoded once and the same bytes are sent by all of them, so
  * that the generator stays cheaper than the servers it drives. The mask is fixed and not zero: the
  * server has to do the real unmasking.
@@ -34,8 +34,8 @@ struct frame_view {
 /* Encodes a masked, final frame. `count` is at most FRAME_PAYLOAD_BYTES_MAX. */
 void frame_encode(struct frame *frame, enum frame_opcode opcode, const char *payload, size_t count);
 
-/* Looks at the first frame of `bytes`: 1 and a view, 0 if it is not all there yet, -1 if it is
- * nothing a server may send (masked, fragmented, or a length of 64 bits). */
+/* Decodes the first frame of `bytes`. Returns 1 and a view, 0 if the frame is incomplete, -1 if no server
+ * may send it (masked, fragmented, or a length of 64 bits). */
 int frame_decode(const char *bytes, size_t count, struct frame_view *view);
 
 #endif

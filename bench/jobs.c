@@ -13,11 +13,11 @@
 
 #define OPENING_AT_ONCE 64
 #define STALL_NS 20000000000ull
-#define WARM_UP_SECONDS 0.6 /* enough for a just-in-time compiler to have done its work */
+#define WARM_UP_SECONDS 0.6 /* enough for a just-in-time compiler */
 #define WARM_UP_CHANGES 6
-#define WARM_UP_CONNECT_SHARE 5 /* one in so many of the clients */
-#define SETTLE_US 400000
-#define IDLE_SETTLE_US 3000000
+#define WARM_UP_CONNECT_SHARE 5 /* one in five clients */
+#define SETTLE_SECONDS 0.4
+#define IDLE_SETTLE_SECONDS 3.0
 #define TURN_MS 1
 #define FLAT_BURST 100
 #define NANOSECONDS_PER_SECOND 1000000000.0
@@ -35,7 +35,7 @@ struct job {
     struct latency latency;
 };
 
-/* ---- what the clients do by themselves ---- */
+/* ---- callbacks of the pool ---- */
 
 static void heartbeat_send(struct job *job, size_t client)
 {
@@ -63,7 +63,7 @@ static void on_text(struct job *job, size_t client, const char *text, size_t cou
     } else if (dialect->subscribed != NULL && dialect_contains(text, count, dialect->subscribed)) {
         job->subscriptions++;
     } else if (!dialect->greeting || !dialect_starts_with(text, count, dialect->greeting)) {
-        cost_fail("client %zu did not expect: %.*s", client, (int)count, text);
+        cost_fail("client %zu received an unexpected message: %.*s", client, (int)count, text);
     }
 }
 
@@ -99,10 +99,10 @@ static void wait_for_count(struct job *job, const uint64_t *counter, uint64_t go
     while (*counter < goal) {
         pool_turn(job->pool, TURN_MS);
         if (cost_now_ns() > deadline_ns)
-            cost_fail("only %" PRIu64 " of %" PRIu64 " %s came", *counter, goal, what);
+            cost_fail("only %" PRIu64 " of %" PRIu64 " %s arrived", *counter, goal, what);
     }
     if (*counter > goal)
-        cost_fail("%" PRIu64 " instead of %" PRIu64 " %s came", *counter, goal, what);
+        cost_fail("%" PRIu64 " instead of %" PRIu64 " %s arrived", *counter, goal, what);
 }
 
 static void wait_for_ready(struct job *job, size_t goal)
@@ -111,7 +111,7 @@ static void wait_for_ready(struct job *job, size_t goal)
     while (pool_ready_count(job->pool) < goal) {
         pool_turn(job->pool, TURN_MS);
         if (cost_now_ns() > deadline_ns)
-            cost_fail("only %zu of %zu clients got in", pool_ready_count(job->pool), goal);
+            cost_fail("only %zu of %zu clients are ready", pool_ready_count(job->pool), goal);
     }
 }
 
@@ -129,17 +129,12 @@ static void open_clients(struct job *job, size_t first, size_t end)
     wait_for_ready(job, ready_before + end - first);
 }
 
+/* Answers pings meanwhile. */
 static void turn_for(struct job *job, double seconds)
 {
     uint64_t end_ns = cost_now_ns() + (uint64_t)(seconds * NANOSECONDS_PER_SECOND);
     while (cost_now_ns() < end_ns)
         pool_turn(job->pool, TURN_MS);
-}
-
-/* Keeps answering pings while the server comes to rest. */
-static void settle(struct job *job, unsigned microseconds)
-{
-    turn_for(job, microseconds / 1e6);
 }
 
 /* ---- idle ---- */
@@ -150,7 +145,7 @@ static void job_idle(const struct job_settings *settings)
     job_begin(&job, settings);
     uint64_t before = cost_resident_bytes(settings->server_process);
     open_clients(&job, 0, settings->clients);
-    settle(&job, IDLE_SETTLE_US);
+    turn_for(&job, IDLE_SETTLE_SECONDS);
     uint64_t after = cost_resident_bytes(settings->server_process);
     printf("{\"clients\":%zu,\"resident_before_bytes\":%" PRIu64
            ",\"resident_after_bytes\":%" PRIu64 ",\"bytes_per_connection\":%.1f}\n",
@@ -218,8 +213,8 @@ static void job_echo(const struct job_settings *settings)
     job_end(&job);
 }
 
-/* A burst of heartbeats whenever one is due, each from the next client in turn. In bursts, because
- * a message alone costs mostly the waking of the server, which would hide the cost looked for. */
+/* Sends a burst of heartbeats whenever one is due, each from the next client in turn. A single message
+ * would mostly cost the server's wake-up, which would hide the cost to be measured. */
 static void flat_run(struct job *job, double seconds, size_t *next_client)
 {
     uint64_t goal = job->replies;
@@ -318,7 +313,7 @@ static uint64_t close_measure(struct job *job, size_t first, size_t end)
     uint64_t cpu_ns = cost_cpu_ns(job->settings->server_process);
     for (size_t i = first; i < end; i++)
         pool_close(job->pool, i);
-    settle(job, SETTLE_US);
+    turn_for(job, SETTLE_SECONDS);
     return cost_cpu_ns(job->settings->server_process) - cpu_ns;
 }
 

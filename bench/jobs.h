@@ -1,10 +1,10 @@
 /*
- * The five things every server is asked to do. Each job opens its clients, brings the server to a
- * steady state, measures, prints one line of JSON on standard output and leaves.
+ * The five jobs that every server does. Each opens its clients, brings the server to a steady state,
+ * measures, prints one line of JSON on standard output and returns.
  *
  *   idle     opens `clients` connections and holds them: resident bytes per connection
  *   echo     every client keeps one heartbeat in flight: processor time per message
- *   fanout   one user changes `changes` times under the eyes of `clients`: time per delivery
+ *   fanout   one user changes `changes` times while `clients` watch: time per delivery
  *   connect  opens `clients` connections as fast as they are served: time per connect
  *   flat     `rate` heartbeats a second, spread over all `clients`: time per message
  */
@@ -24,8 +24,8 @@ struct job_settings {
     pid_t server_process;
     const char **tokens; /* `clients` of them, then the star's */
     size_t clients;
-    bool active;       /* heartbeats say that the user is there */
-    uint64_t messages; /* echo: stop after so many instead of by the clock; 0 = by the clock */
+    bool active;       /* heartbeats report that the user is active */
+    uint64_t messages; /* echo: stop after this many; 0: after `seconds` */
     uint64_t changes;
     uint64_t rate;
     double seconds;
@@ -36,7 +36,7 @@ struct job_kind {
     void (*run)(const struct job_settings *settings);
 };
 
-/* NULL if there is no job of that name. */
+/* Returns NULL if no job has that name. */
 const struct job_kind *job_find(const char *name);
 
 #endif

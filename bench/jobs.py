@@ -1,11 +1,11 @@
-"""What is measured: the jobs, how big they are, and what Rollcall has to reach in each."""
+"""The jobs: their sizes, and the targets for Rollcall."""
 
 import dataclasses
 
 EVERYONE = ("floor", "rollcall", "ws", "rollcall-socketio", "socketio")
 NATIVE = ("floor", "rollcall")
 
-# The others are far enough from most targets to need no more rounds than this.
+# The other servers are far from most targets, so fewer rounds are enough for them.
 OTHERS_ROUNDS_FULL, OTHERS_ROUNDS_QUICK = 3, 1
 
 
@@ -32,8 +32,8 @@ class Job:
     value_max: float | None = None  # Rollcall, in `unit`
     socketio_gain_min: float | None = None  # npm Socket.IO to Rollcall's Socket.IO
     growth_from: str | None = None  # the job this one must cost no more than
-    received_apart: bool = False  # clients' reception is on their own core (network.py)
-    near: bool = False  # to a target that others set: they do all rounds too
+    received_apart: bool = False  # clients receive on their own core (network.py)
+    near: bool = False  # Rollcall is near the target, so the others do all rounds too
 
 
 FULL_ECHO = ("--seconds", "1.5")
@@ -43,7 +43,7 @@ QUICK_FANOUT = ("--changes", "10")
 FULL_FLAT = ("--seconds", "3", "--rate", "10000")
 QUICK_FLAT = ("--seconds", "1", "--rate", "10000")
 
-# A cost is called flat if it grows no more than this beyond what the floor's grows.
+# A cost counts as flat if it grows at most this much more than that of the floor.
 GROWTH_MAX = 1.10
 
 ALL = [

@@ -1,13 +1,13 @@
 /*
- * Measures what a durable acknowledgement costs: messages acknowledged per second through the ledger port,
+ * Measures the cost of a durable acknowledgement: messages acknowledged per second through the ledger port,
  * with 1, 16, 256 and 2,000 senders that each wait for their answer before they send again, compared with
- * plain SQLite, which inserts the same rows (message, counter, outbox) in transactions of 256, in the same run_sql
- * and on the same disk.
+ * plain SQLite, which inserts the same rows (message, counter, outbox) in transactions of 256, in the same run and
+ * on the same disk.
  *
  *   ledger_bench DIRECTORY [SECONDS_PER_STEP [MESSAGES_BEFORE]]
  *
- * MESSAGES_BEFORE fills the chat first, to show that a long chat is as fast as a short one; the first run_statement then
- * measures the time to read a page at its start_stopwatch, middle and end. Prints one line of JSON per run_statement.
+ * MESSAGES_BEFORE fills the chat first, to show that a long chat is as fast as a short one; the first step then
+ * measures the time to read a page at its start, middle and end. Prints one line of JSON per step.
  */
 #include "base/random.h"
 #include "base/ulid.h"

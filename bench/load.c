@@ -1,10 +1,10 @@
 /*
- * load: drives one server with one job and prints what it cost as one line of JSON.
+ * load: drives one server with one job and prints its cost as one line of JSON.
  *
  *   load JOB --dialect NAME --port PORT --pid PID --tokens FILE --star TOKEN --clients N [...]
  *
- * The token file has one token a line and at least N of them. See jobs.h for the jobs, dialect.h
- * for the servers; bench/run calls it for all of them and makes the table.
+ * The token file has one token a line, at least N. See jobs.h for the jobs, dialect.h for the
+ * servers; bench/run runs all combinations and makes the table.
  */
 #include <getopt.h>
 #include <stdio.h>

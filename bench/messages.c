@@ -4,11 +4,11 @@
  *
  *   messages --port PORT --pid PID --tokens FILE --chat PREFIX --senders N --members M --seconds S
  *
- * The token file has one token a line. Users stand in chats of M by their order in it: those of chat
- * PREFIX0 first. The first N of them send; every member of a chat hears what the others send. A body
- * carries the time it was sent, so both ways of it are measured with one clock.
+ * The token file has one token a line. Users are in chats of M members in the order of the file: those of
+ * chat PREFIX0 first. The first N users send; every member of a chat receives the others' messages. A body
+ * contains its time of sending, so acknowledgement and delivery are measured with one clock.
  *
- * What happens in the first fifth of the time is not counted.
+ * The first fifth of the time is not counted.
  */
 #include <getopt.h>
 #include <poll.h>
@@ -23,7 +23,7 @@
 
 enum {
     EVENTS_PER_TURN = 256,
-    TIMERS_NS = 50 * 1000 * 1000, /* how often all clients are asked whether something is due */
+    TIMERS_NS = 50 * 1000 * 1000, /* how often the timers of all clients are checked */
     CONNECTS_AT_ONCE = 64,
     BODY_BYTES = 100,
     LATENCY_UNIT = 10, /* a bucket of the histograms is 10 µs here, so they reach to a second */
@@ -52,8 +52,8 @@ struct user {
     struct run *run;
     struct rollcall *client;
     size_t number;
-    int fd;       /* as the epoll set knows it */
-    short events; /* likewise */
+    int fd;       /* as registered in the epoll set */
+    short events; /* as registered in the epoll set */
     uint64_t sent_ns;
     char chat[64];
 };
@@ -68,10 +68,10 @@ static void send_next(struct user *user)
     memset(body + len, '.', sizeof(body) - 1 - (size_t)len);
     body[BODY_BYTES] = '\0';
     if (!rollcall_send(user->client, user->chat, NULL, body))
-        cost_fail("a message was not taken");
+        cost_fail("the client library refused a message");
 }
 
-static void take_ack(struct user *user)
+static void on_message_sent(struct user *user)
 {
     struct run *run = user->run;
     if (run->counting) {
@@ -82,7 +82,7 @@ static void take_ack(struct user *user)
         send_next(user);
 }
 
-static void take_message(struct run *run, const char *body)
+static void on_message_received(struct run *run, const char *body)
 {
     if (!run->counting)
         return;
@@ -100,14 +100,14 @@ static void on_event(void *arg, const struct rollcall_event *event)
             cost_fail("user %zu lost its connection", user->number);
         break;
     case ROLLCALL_EVENT_SENT:
-        take_ack(user);
+        on_message_sent(user);
         break;
     case ROLLCALL_EVENT_MESSAGE:
-        take_message(user->run, event->body);
+        on_message_received(user->run, event->body);
         break;
     case ROLLCALL_EVENT_REFUSED:
     case ROLLCALL_EVENT_ERROR:
-        cost_fail("user %zu was answered %s: %s", user->number, event->code, event->text);
+        cost_fail("user %zu received the error %s: %s", user->number, event->code, event->text);
     case ROLLCALL_EVENT_PRESENCE:
     case ROLLCALL_EVENT_OTHER:
         break;
@@ -132,8 +132,8 @@ static void open_user(struct run *run, size_t number, const char *token)
 
 /* ---- all of them ---- */
 
-/* Lets a client work, then tells the epoll set what it waits for now. */
-static void process(struct user *user, int epoll, short revents)
+/* Runs a client, then registers the events that it waits for. */
+static void process_user(struct user *user, int epoll, short revents)
 {
     rollcall_process(user->client, revents);
     int fd = rollcall_fd(user->client);
@@ -147,7 +147,7 @@ static void process(struct user *user, int epoll, short revents)
     user->events = events;
 }
 
-/* Turns the loop over the first `count` users until then, or until so many are ready. */
+/* Runs the first `count` users until `until_ns`, or until `ready` users are ready. */
 static void turn_until(struct run *run, int epoll, size_t count, uint64_t until_ns, size_t ready)
 {
     uint64_t timers_ns = 0;
@@ -155,12 +155,12 @@ static void turn_until(struct run *run, int epoll, size_t count, uint64_t until_
         struct epoll_event events[EVENTS_PER_TURN];
         if (cost_now_ns() >= timers_ns) {
             for (size_t i = 0; i < count; i++)
-                process(&run->users[i], epoll, 0);
+                process_user(&run->users[i], epoll, 0);
             timers_ns = cost_now_ns() + TIMERS_NS;
         }
         int found = epoll_wait(epoll, events, EVENTS_PER_TURN, TIMERS_NS / 1000000);
         for (int i = 0; i < found; i++)
-            process(events[i].data.ptr, epoll, (short)events[i].events);
+            process_user(events[i].data.ptr, epoll, (short)events[i].events);
     }
 }
 
@@ -173,11 +173,11 @@ static void connect_all(struct run *run, int epoll)
 {
     FILE *file = fopen(run->token_file, "r");
     char *token = NULL;
-    size_t room = 0;
+    size_t capacity = 0;
     if (!file)
         cost_fail("cannot read %s", run->token_file);
     for (size_t i = 0; i < run->user_count; i++) {
-        if (getline(&token, &room, file) <= 0)
+        if (getline(&token, &capacity, file) <= 0)
             cost_fail("%s has fewer than %zu tokens", run->token_file, run->user_count);
         token[strcspn(token, "\r\n")] = '\0';
         open_user(run, i, token);

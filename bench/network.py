@@ -1,10 +1,10 @@
-"""A network of the run's own, in which a client's core pays for what the client receives.
+"""A network namespace for the run, in which clients receive on their own core.
 
-On loopback the kernel receives a packet within the sender's send(): in a fan-out more than half of
-what a server seems to cost is its clients' reception, which elsewhere is another machine's. Linux
-can hand reception to a core of one's choice (receive packet steering). That is a setting of the
-network device, so the run moves into a network namespace first and leaves the machine's own alone;
-this takes root.
+On loopback the kernel receives a packet within the sender's send(): in a fan-out, more than half of
+a server's apparent cost is its clients' reception, which normally happens on other machines. Linux
+can move reception to a chosen core (receive packet steering). That is a setting of the network
+device, so the run first enters a network namespace and leaves the machine's own device alone; this
+needs root.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ sysfs = None  # of this namespace
 
 
 def enter():
-    """Starts this program again in a namespace of its own, where that is allowed."""
+    """Starts this program again in a new namespace, if that is allowed."""
     if INSIDE in os.environ or os.geteuid() != 0:
         return
     wrapper = ["unshare", "--net", "--mount"]
@@ -44,7 +44,7 @@ def bring_loopback_up():
 
 @contextlib.contextmanager
 def ready():
-    """Makes the namespace usable, if enter() led into one."""
+    """Makes the namespace usable, if enter() created one."""
     global sysfs
     if INSIDE not in os.environ:
         yield
@@ -67,7 +67,7 @@ def can_steer():
 
 @contextlib.contextmanager
 def received_on(core):
-    """Packets are received on this core, by whomever they were sent."""
+    """Receives all packets on this core, whichever process sent them."""
     (sysfs / STEERING).write_text(f"{1 << core:x}")
     try:
         yield

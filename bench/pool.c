@@ -18,7 +18,7 @@
 #define REQUEST_BYTES_MAX 4096
 #define EVENTS_PER_TURN 512
 
-/* The sample nonce of RFC 6455 and what a server must make of it. */
+/* The sample nonce of RFC 6455 and the answer that it requires. */
 #define HANDSHAKE_KEY "dGhlIHNhbXBsZSBub25jZQ=="
 #define HANDSHAKE_ACCEPT "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
 
@@ -48,7 +48,7 @@ struct pool *pool_new(const struct pool_settings *settings, struct pool_listener
     pool->clients = calloc(settings->capacity, sizeof(*pool->clients));
     pool->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (pool->clients == NULL || pool->epoll_fd < 0)
-        cost_fail("cannot make room for %zu clients", settings->capacity);
+        cost_fail("out of memory for %zu clients", settings->capacity);
     return pool;
 }
 
@@ -80,7 +80,7 @@ static void client_set_state(struct pool *pool, struct client *client, enum clie
 static void client_become_ready(struct pool *pool, size_t index)
 {
     client_set_state(pool, &pool->clients[index], CLIENT_READY);
-    pool->listener.ready(pool->listener.job, index);
+    pool->listener.on_ready(pool->listener.job, index);
 }
 
 /* ---- opening and closing ---- */
@@ -129,7 +129,7 @@ static void client_write(const struct client *client, const char *bytes, size_t 
 {
     ssize_t sent = send(client->fd, bytes, count, MSG_NOSIGNAL);
     if (sent != (ssize_t)count)
-        cost_fail("the server does not take what is sent: %s", strerror(errno));
+        cost_fail("cannot send to the server: %s", strerror(errno));
 }
 
 void pool_send(struct pool *pool, size_t index, const struct frame *frame)
@@ -194,7 +194,7 @@ static void client_continue_opening(struct pool *pool, size_t index, const char 
                               pool->settings.tokens[index], dialect->opening_reply_end);
         client_reply(&pool->clients[index], FRAME_TEXT, reply, (size_t)length);
     } else {
-        cost_fail("client %zu did not expect: %.*s", index, (int)count, text);
+        cost_fail("client %zu received an unexpected message: %.*s", index, (int)count, text);
     }
 }
 
@@ -210,7 +210,7 @@ static void client_take_text(struct pool *pool, size_t index, const char *text, 
     else if (client->state == CLIENT_OPENING)
         client_continue_opening(pool, index, text, count);
     else
-        pool->listener.text(pool->listener.job, index, text, count);
+        pool->listener.on_text(pool->listener.job, index, text, count);
 }
 
 static void client_take_frame(struct pool *pool, size_t index, const struct frame_view *frame)
@@ -225,7 +225,7 @@ static void client_take_frame(struct pool *pool, size_t index, const struct fram
     case FRAME_PONG:
         break;
     default:
-        cost_fail("client %zu is sent away, opcode %u: %.*s", index, frame->opcode,
+        cost_fail("the server closed client %zu, opcode %u: %.*s", index, frame->opcode,
                   frame->payload_bytes > 2 ? (int)frame->payload_bytes - 2 : 0, frame->payload + 2);
     }
 }
@@ -239,7 +239,7 @@ static size_t client_take_frames(struct pool *pool, size_t index, const char *by
     while (pool->clients[index].state >= CLIENT_OPENING &&
            (decoded = frame_decode(bytes + at, count - at, &frame)) != 0) {
         if (decoded < 0)
-            cost_fail("client %zu got a frame no server may send", index);
+            cost_fail("client %zu received a frame that no server may send", index);
         client_take_frame(pool, index, &frame);
         at += frame.total_bytes;
     }

@@ -1,17 +1,17 @@
 /*
  * Many WebSocket clients on one thread.
  *
- * A pool holds up to `capacity` clients, numbered from 0. Each walks
+ * A pool holds up to `capacity` clients, numbered from 0. The states of each:
  *
  *   CLOSED -> CONNECTING -> UPGRADING -> OPENING -> READY -> CLOSED
  *
- * `pool_open` starts the walk; the pool speaks HTTP and the opening of the dialect by itself, and
- * calls `ready`. From then on each text message is handed to `text`, after the pool has answered
- * pings and probes. A server that refuses, hangs up or breaks the protocol ends the program: no
- * measurement survives it.
+ * pool_open() starts a client; the pool does the HTTP upgrade and the opening of the dialect, and then
+ * calls `on_ready`. From then on it passes each text message to `on_text`, except pings and probes, which
+ * it answers itself. A server that refuses, closes or breaks the protocol ends the program, because the
+ * measurement is then worthless.
  *
- * Clients come from 127.0.0.1, 127.0.0.2, … in blocks, so that one address's ports never run out.
- * A client owns heap memory only while half a message waits for its other half. Callbacks may
+ * Clients use the addresses 127.0.0.1, 127.0.0.2, … in blocks, so that no address runs out of ports.
+ * A client owns heap memory only while a message is incomplete. Callbacks may
  * open, close and send on any client. Not thread-safe.
  */
 #ifndef ROLLCALL_BENCH_POOL_H
@@ -37,8 +37,8 @@ enum client_state {
 
 struct pool_listener {
     struct job *job;
-    void (*ready)(struct job *job, size_t client);
-    void (*text)(struct job *job, size_t client, const char *text, size_t count);
+    void (*on_ready)(struct job *job, size_t client);
+    void (*on_text)(struct job *job, size_t client, const char *text, size_t count);
 };
 
 struct pool_settings {
@@ -54,13 +54,13 @@ void pool_free(struct pool **pool);
 /* The client must be closed. */
 void pool_open(struct pool *pool, size_t client);
 
-/* Ends the TCP connection without a close frame, as a phone in a tunnel does. */
+/* Ends the TCP connection without a close frame, as a lost network does. */
 void pool_close(struct pool *pool, size_t client);
 
 /* The client must be ready. */
 void pool_send(struct pool *pool, size_t client, const struct frame *frame);
 
-/* Waits up to `timeout_ms` for something to happen and handles all of it. */
+/* Waits up to `timeout_ms` for events and handles all of them. */
 void pool_turn(struct pool *pool, int timeout_ms);
 
 size_t pool_ready_count(const struct pool *pool);

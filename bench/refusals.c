@@ -1,10 +1,10 @@
 /*
- * refusals: how long a server takes to refuse a message, beside how long it takes to answer a heartbeat.
+ * refusals: compares the time to refuse a message with the time to answer a heartbeat.
  *
  *   refusals --port PORT --token TOKEN --chat ID [--count N]
  *
- * Both are asked in turn on one connection, N times each, each when the last was answered, so that a
- * busy machine weighs on both alike. Every message must be refused as SERVICE_UNAVAILABLE. Prints the
+ * Both are sent in turn on one connection, N times each, each after the last answer, so that a busy
+ * machine affects both alike. Every message must be refused with SERVICE_UNAVAILABLE. Prints the
  * medians as one line of JSON: {"heartbeat_us":…,"refusal_us":…}.
  */
 #include <getopt.h>
@@ -20,7 +20,7 @@
 
 struct round {
     const char *text;
-    const char *answer; /* what it must contain */
+    const char *answer; /* a text that the answer must contain */
 };
 
 static double round_trip_us(struct solo *solo, const struct round *round)
@@ -30,7 +30,7 @@ static double round_trip_us(struct solo *solo, const struct round *round)
     solo_send(solo, round->text);
     do {
         if (!solo_read(solo, &frame))
-            cost_fail("the server hung up");
+            cost_fail("the server closed the connection");
     } while (frame.opcode != FRAME_TEXT);
     double took_us = (double)(cost_now_ns() - from_ns) / 1000;
     if (!dialect_contains(frame.payload, frame.payload_bytes, round->answer))

@@ -1,4 +1,4 @@
-"""The table: on the terminal, and in docs/BENCHMARKS.md."""
+"""The tables for the terminal and for docs/BENCHMARKS.md."""
 
 import json
 import platform
@@ -64,7 +64,7 @@ def markdown_table(rows_given, alignment=None):
 
 
 def durable_tables(answers):
-    """The tables of what is acknowledged, for the terminal."""
+    """The tables of acknowledged messages, for the terminal."""
     return "".join(f"\n{title}\n\n{aligned(lines)}\n" for title, lines in durable.tables(answers))
 
 

@@ -37,7 +37,7 @@ class Results:
         return value / base if value is not None and base else None
 
     def verdicts(self, job):
-        """What was to be reached in this job, as (text, reached or None) pairs."""
+        """The targets of this job, as (text, reached or None) pairs."""
         found = []
         if job.value_max is not None:
             found.append((f"≤ {job.value_max:,} {job.unit}",

@@ -1,7 +1,7 @@
-"""The servers under measurement: how each is started, spoken to and ended.
+"""The servers under measurement: how each is started, driven and ended.
 
-Every process started here is pinned to one core, is ended on leaving the `with` block, and dies
-with this program should it be killed outright.
+Every process started here is pinned to one core. It ends when the `with` block ends, and also when
+this program is killed.
 """
 
 import base64
@@ -26,7 +26,7 @@ CORES = sorted(os.sched_getaffinity(0))
 SERVER_CORE = CORES[0]
 LOAD_CORE = CORES[1] if len(CORES) > 1 else CORES[0]
 
-# The limits that would stop a generator from doing its work; everything else stays as delivered.
+# Lifts the limits that would slow the load generator; all other settings keep their defaults.
 ROLLCALL_SETTINGS = {
     "gateway.backpressure.inbound.command_rate_per_second": 1000000,
     "gateway.backpressure.inbound.command_rate_burst": 1000000,
@@ -35,14 +35,14 @@ ROLLCALL_SETTINGS = {
 
 
 class Unavailable(Exception):
-    """A server or job that cannot be measured here, and why."""
+    """A server or job cannot be measured here; the text is the reason."""
 
 
 def child_setup(core, niceness):
-    """What a child does first: stay on its core (None: on any), and end with this program.
+    """Makes a child stay on its core (None: any), and end with this program.
 
-    Linux groups processes by session and shares the processor among the groups first, so being
-    less nice counts for something only in a session, and a group, of one's own.
+    Linux groups processes by session and shares the processor among the groups first, so niceness
+    has an effect only in a session of its own.
     """
     library = ctypes.CDLL(None)
 
@@ -87,7 +87,7 @@ def stop(process):
 
 
 class Server:
-    """One kind of server; `dialect` is what the load generator speaks to it."""
+    """One kind of server; `dialect` is the load generator's dialect for it."""
 
     name = dialect = title = None
 
@@ -100,17 +100,17 @@ class Server:
         raise NotImplementedError
 
     def prepare(self):
-        """Whatever has to exist before the first start; raises Unavailable."""
+        """Makes everything that the first start needs; raises Unavailable."""
 
     def tokens(self, count):
-        """A file with a token a line for bench0, bench1, …, and the token of the star."""
+        """A file with one token a line, for bench0, bench1, …, and the token of the star."""
         path = self.scratch / f"names-{count}"
         if not path.exists():
             path.write_text("".join(f"bench{i}\n" for i in range(count)))
         return path, "star"
 
     def show_star(self, port):
-        """Makes the presence of the star visible to everyone, where that is not given."""
+        """Makes the presence of the star visible to everyone, if the server hides it by default."""
 
     @contextlib.contextmanager
     def running(self, wrapper=()):

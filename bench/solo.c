@@ -18,13 +18,13 @@
 static void solo_connect(struct solo *solo, uint16_t port, int receive_bytes)
 {
     int on = 1;
-    struct timeval patience = {.tv_sec = WAIT_SECONDS_MAX};
+    struct timeval timeout = {.tv_sec = WAIT_SECONDS_MAX};
     struct sockaddr_in server = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     solo->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     setsockopt(solo->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    setsockopt(solo->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    if (receive_bytes > 0) /* before the connection: it decides the window */
+    setsockopt(solo->fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+    if (receive_bytes > 0) /* before connecting, because it determines the window */
         setsockopt(solo->fd, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof(receive_bytes));
     if (connect(solo->fd, (struct sockaddr *)&server, sizeof(server)) < 0)
         cost_fail("cannot connect: %s", strerror(errno));
@@ -33,23 +33,23 @@ static void solo_connect(struct solo *solo, uint16_t port, int receive_bytes)
 static void solo_write(const struct solo *solo, const char *bytes, size_t count)
 {
     if (send(solo->fd, bytes, count, MSG_NOSIGNAL) != (ssize_t)count)
-        cost_fail("the server does not take what is sent: %s", strerror(errno));
+        cost_fail("cannot send to the server: %s", strerror(errno));
 }
 
-/* Adds what has come to the buffer. False: the stream has ended. */
+/* Reads into the buffer. Returns false when the stream has ended. */
 static bool solo_receive(struct solo *solo)
 {
     if (solo->count == SOLO_BUFFER_BYTES)
         cost_fail("a message of the server is too long");
     ssize_t got = recv(solo->fd, solo->buffer + solo->count, SOLO_BUFFER_BYTES - solo->count, 0);
     if (got < 0 && errno != ECONNRESET)
-        cost_fail("waited in vain: %s", strerror(errno));
+        cost_fail("cannot read from the server: %s", strerror(errno));
     if (got > 0)
         solo->count += (size_t)got;
     return got > 0;
 }
 
-static void solo_forget_used(struct solo *solo)
+static void solo_drop_used(struct solo *solo)
 {
     memmove(solo->buffer, solo->buffer + solo->used, solo->count - solo->used);
     solo->count -= solo->used;
@@ -70,7 +70,7 @@ static void solo_upgrade(struct solo *solo, uint16_t port, const char *token)
     solo_write(solo, request, (size_t)length);
     while ((end = memmem(solo->buffer, solo->count, "\r\n\r\n", 4)) == NULL)
         if (!solo_receive(solo))
-            cost_fail("the server hung up instead of an answer");
+            cost_fail("the server closed the connection instead of answering");
     if (!dialect_starts_with(solo->buffer, solo->count, "HTTP/1.1 101"))
         cost_fail("refused: %.*s", (int)solo->count, solo->buffer);
     solo->used = (size_t)(end - solo->buffer) + 4;
@@ -85,7 +85,7 @@ void solo_open(struct solo *solo, uint16_t port, const char *token, int receive_
     solo_upgrade(solo, port, token);
     if (!solo_read(solo, &greeting) ||
         !dialect_contains(greeting.payload, greeting.payload_bytes, "\"connection_established\""))
-        cost_fail("the server did not greet");
+        cost_fail("the server did not send connection_established");
 }
 
 void solo_close(struct solo *solo)
@@ -103,12 +103,12 @@ void solo_send(struct solo *solo, const char *text)
 bool solo_read(struct solo *solo, struct frame_view *frame)
 {
     int decoded;
-    solo_forget_used(solo);
+    solo_drop_used(solo);
     while ((decoded = frame_decode(solo->buffer, solo->count, frame)) == 0)
         if (!solo_receive(solo))
             return false;
     if (decoded < 0)
-        cost_fail("got a frame no server may send");
+        cost_fail("received a frame that no server may send");
     solo->used = frame->total_bytes;
     return true;
 }

@@ -1,9 +1,9 @@
 /*
- * One WebSocket client that waits for what it reads: for tests that look at a single connection, its
- * round trips or its end. Speaks Rollcall's native dialect.
+ * One WebSocket client with blocking reads, for tests of a single connection: its round trips or its end.
+ * Uses Rollcall's native dialect.
  *
- * Where the pool (pool.h) ends the program when a server hangs up, this one hands the end out, since
- * the end is what its users look at. Everything else that goes wrong ends the program here too.
+ * The pool (pool.h) ends the program when a server closes a connection; this client returns the end to its
+ * caller, whose test is about it. Any other failure ends the program.
  */
 #ifndef ROLLCALL_BENCH_SOLO_H
 #define ROLLCALL_BENCH_SOLO_H
@@ -18,18 +18,19 @@
 
 struct solo {
     int fd;
-    size_t used;  /* bytes of the frame that was handed out last */
+    size_t used;  /* bytes of the frame that was returned last */
     size_t count; /* bytes in the buffer */
     char buffer[SOLO_BUFFER_BYTES];
 };
 
-/* Connects, upgrades and reads the greeting. `receive_bytes`: of the socket's buffer; 0: as usual. */
+/* Connects, upgrades and reads connection_established. `receive_bytes`: size of the socket's buffer; 0: default. */
 void solo_open(struct solo *solo, uint16_t port, const char *token, int receive_bytes);
 void solo_close(struct solo *solo);
 
 void solo_send(struct solo *solo, const char *text);
 
-/* Waits for the next frame, which lasts until the next call. False: the server has ended the stream. */
+/* Waits for the next frame, which is valid until the next read. Returns false when the server has ended the
+ * stream. */
 bool solo_read(struct solo *solo, struct frame_view *frame);
 
 #endif

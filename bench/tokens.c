@@ -14,8 +14,8 @@ const char **tokens_read(const char *path, size_t count)
         cost_fail("cannot read the tokens in %s", path);
     for (size_t i = 0; i < count; i++) {
         char *line = NULL;
-        size_t room = 0;
-        if (getline(&line, &room, file) <= 0)
+        size_t capacity = 0;
+        if (getline(&line, &capacity, file) <= 0)
             cost_fail("%s has fewer than %zu tokens", path, count);
         line[strcspn(line, "\r\n")] = '\0';
         tokens[i] = line;

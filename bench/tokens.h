@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* The first `count` of them, with room for one more. Ends the program when there are not as many. */
+/* Reads the first `count` tokens; the array has space for one more. Ends the program when there are fewer. */
 const char **tokens_read(const char *path, size_t count);
 
 /* Frees as many as were read. */

@@ -1,5 +1,5 @@
-// The jobs of the bench on npm socket.io, with a room per watched user.
-// A token is taken as the user's name; nothing is verified. Usage: node socketio.mjs PORT
+// The bench's jobs on npm socket.io, with a Socket.IO room per watched user.
+// The token is the user's name; nothing is verified. Usage: node socketio.mjs PORT
 import { createServer } from 'node:http';
 import { Server } from 'socket.io';
 

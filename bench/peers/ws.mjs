@@ -1,5 +1,5 @@
-// The jobs of the bench on npm ws: what a team would write for presence with it, and no more.
-// A token is taken as the user's name; nothing is verified. Usage: node ws.mjs PORT
+// The bench's jobs on npm ws: the least code that a team would write for presence.
+// The token is the user's name; nothing is verified. Usage: node ws.mjs PORT
 import { createServer } from 'node:http';
 import { WebSocketServer } from 'ws';
 
