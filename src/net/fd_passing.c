@@ -15,16 +15,13 @@ union rights {
     char bytes[CMSG_SPACE(sizeof(int))];
 };
 
-/* An abstract name begins with a zero byte and ends with the address. */
-static socklen_t set_fd_passing_address(struct sockaddr_un *out, struct slice name)
+/* Makes a socket and the address of this name: an abstract name begins with a zero byte and ends with the
+ * address. Returns -1, with errno, on failure. */
+static int make_fd_passing_socket(struct slice name, struct sockaddr_un *address, socklen_t *len)
 {
-    *out = (struct sockaddr_un){.sun_family = AF_UNIX};
-    memcpy(out->sun_path + 1, name.data, name.len);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + name.len);
-}
-
-static int make_fd_passing_socket(void)
-{
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    memcpy(address->sun_path + 1, name.data, name.len);
+    *len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + name.len);
     return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
@@ -57,10 +54,10 @@ static bool send_fd_packet(int to, int fd, struct slice bytes)
 bool fd_passing_send(struct slice name, int fd, struct slice bytes)
 {
     struct sockaddr_un address;
+    socklen_t len;
     if (name.len > FD_PASSING_NAME_BYTES_MAX || bytes.len == 0 || bytes.len > FD_PASSING_BYTES_MAX)
         return false;
-    socklen_t len = set_fd_passing_address(&address, name);
-    int to = make_fd_passing_socket();
+    int to = make_fd_passing_socket(name, &address, &len);
     if (to < 0)
         return false;
     bool sent = connect(to, (const struct sockaddr *)&address, len) == 0 &&
@@ -144,36 +141,30 @@ static void pause_fd_passing(struct fd_passing *receiver)
                    receiver->loop->clock.now_ms + FD_PASSING_PAUSE_MS);
 }
 
-/* Returns whether another sender may wait. Without descriptors it pauses instead of spinning. */
-static bool accept_fd_sender(struct fd_passing *receiver)
-{
-    int fd = accept4(receiver->source.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0 && errno != EAGAIN && errno != EINTR) {
-        loop_remove(receiver->loop, &receiver->source);
-        pause_fd_passing(receiver);
-    }
-    if (fd < 0)
-        return false;
-    if (!fd_passing_peer_is_our_user(fd)) {
-        close(fd);
-        return true;
-    }
-    struct fd_passing_sender *sender = find_fd_sender_place(receiver);
-    sender->source.fd = fd;
-    sender->number = receiver->sender_count++;
-    serve_fd_sender(sender); /* its packet has probably arrived already */
-    if (sender->source.fd >= 0 && !loop_add_level(receiver->loop, &sender->source))
-        close_fd_sender(sender);
-    return true;
-}
-
+/* Without descriptors it pauses instead of spinning. */
 static void on_fd_passing_ready(struct loop_source *source, uint32_t events)
 {
     (void)events;
     struct fd_passing *receiver = CONTAINER_OF(source, struct fd_passing, source);
-    for (int taken = 0; taken < FD_PASSING_ACCEPTS_PER_TURN && source->fd >= 0; taken++)
-        if (!accept_fd_sender(receiver))
+    for (int accepts = 0; accepts < FD_PASSING_ACCEPTS_PER_TURN && source->fd >= 0; accepts++) {
+        int fd = accept4(source->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0 && errno != EAGAIN && errno != EINTR) {
+            loop_remove(receiver->loop, source);
+            pause_fd_passing(receiver);
+        }
+        if (fd < 0)
             return;
+        if (!fd_passing_peer_is_our_user(fd)) {
+            close(fd);
+            continue;
+        }
+        struct fd_passing_sender *sender = find_fd_sender_place(receiver);
+        sender->source.fd = fd;
+        sender->number = receiver->sender_count++;
+        serve_fd_sender(sender); /* its packet has probably arrived already */
+        if (sender->source.fd >= 0 && !loop_add_level(receiver->loop, &sender->source))
+            close_fd_sender(sender);
+    }
 }
 
 static void on_fd_passing_pause_over(struct wheel_timer *timer)
@@ -187,6 +178,7 @@ bool fd_passing_open(struct fd_passing *receiver, struct loop *loop, struct slic
                      fd_passing_on_received on_received, void *arg)
 {
     struct sockaddr_un address;
+    socklen_t len;
     *receiver = (struct fd_passing){.source = {.fd = -1, .on_ready = on_fd_passing_ready},
                                     .pause = {.fire = on_fd_passing_pause_over},
                                     .loop = loop,
@@ -199,8 +191,7 @@ bool fd_passing_open(struct fd_passing *receiver, struct loop *loop, struct slic
         errno = ENAMETOOLONG;
         return false;
     }
-    socklen_t len = set_fd_passing_address(&address, name);
-    receiver->source.fd = make_fd_passing_socket();
+    receiver->source.fd = make_fd_passing_socket(name, &address, &len);
     if (receiver->source.fd >= 0 &&
         bind(receiver->source.fd, (const struct sockaddr *)&address, len) == 0 &&
         listen(receiver->source.fd, FD_PASSING_BACKLOG) == 0 &&

@@ -57,18 +57,6 @@ void redis_figures_add(struct redis_figures *figures, struct slice text)
     figures->pubsub_patterns += info_read_figure(text, "pubsub_patterns");
 }
 
-static void info_show_figures(struct metrics *metrics, const struct redis_figures *figures)
-{
-    metrics_set(metrics, METRIC_REDIS_USED_MEMORY_PCT, figures->used_memory_pct);
-    metrics_set(metrics, METRIC_REDIS_KEYSPACE_HITS, figures->keyspace_hits);
-    metrics_set(metrics, METRIC_REDIS_KEYSPACE_MISSES, figures->keyspace_misses);
-    metrics_set(metrics, METRIC_REDIS_EXPIRED_KEYS, figures->expired_keys);
-    metrics_set(metrics, METRIC_REDIS_EVICTED_KEYS, figures->evicted_keys);
-    metrics_set(metrics, METRIC_REDIS_CONNECTED_CLIENTS, figures->connected_clients);
-    metrics_set(metrics, METRIC_REDIS_PUBSUB_CHANNELS, figures->pubsub_channels);
-    metrics_set(metrics, METRIC_REDIS_PUBSUB_PATTERNS, figures->pubsub_patterns);
-}
-
 static void on_info_reply(void *arg, const struct resp_value *reply)
 {
     struct info_poll *poll = arg;
@@ -78,10 +66,19 @@ static void on_info_reply(void *arg, const struct resp_value *reply)
     }
     if (--poll->answers_left > 0)
         return;
-    if (poll->info) {
-        if (poll->answers_good > 0)
-            info_show_figures(poll->info->metrics, &poll->figures);
-        poll->info->poll = NULL;
+    struct redis_info *info = poll->info;
+    const struct redis_figures *figures = &poll->figures;
+    if (info)
+        info->poll = NULL;
+    if (info && poll->answers_good > 0) {
+        metrics_set(info->metrics, METRIC_REDIS_USED_MEMORY_PCT, figures->used_memory_pct);
+        metrics_set(info->metrics, METRIC_REDIS_KEYSPACE_HITS, figures->keyspace_hits);
+        metrics_set(info->metrics, METRIC_REDIS_KEYSPACE_MISSES, figures->keyspace_misses);
+        metrics_set(info->metrics, METRIC_REDIS_EXPIRED_KEYS, figures->expired_keys);
+        metrics_set(info->metrics, METRIC_REDIS_EVICTED_KEYS, figures->evicted_keys);
+        metrics_set(info->metrics, METRIC_REDIS_CONNECTED_CLIENTS, figures->connected_clients);
+        metrics_set(info->metrics, METRIC_REDIS_PUBSUB_CHANNELS, figures->pubsub_channels);
+        metrics_set(info->metrics, METRIC_REDIS_PUBSUB_PATTERNS, figures->pubsub_patterns);
     }
     free(poll);
 }

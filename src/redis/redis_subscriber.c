@@ -59,8 +59,9 @@ static void on_subscriber_batch_answered(void *arg, const struct resp_value *rep
         subscriber_send_soon(subscriber);
 }
 
-static void subscriber_send_batch(struct redis_subscriber *subscriber)
+static void on_subscriber_batch_timer(struct wheel_timer *timer)
 {
+    struct redis_subscriber *subscriber = CONTAINER_OF(timer, struct redis_subscriber, timer);
     struct buffer *out = &subscriber->scratch;
     if (subscriber->in_flight || redis_connection_problem(subscriber->connection) != REDIS_FINE)
         return;
@@ -87,11 +88,6 @@ static void subscriber_send_batch(struct redis_subscriber *subscriber)
     /* out of memory: the owner assigns all of them again later */
     subscriber_unassign_channels(subscriber, &subscriber->asked);
     subscriber_unassign_channels(subscriber, &subscriber->wanted);
-}
-
-static void on_subscriber_batch_timer(struct wheel_timer *timer)
-{
-    subscriber_send_batch(CONTAINER_OF(timer, struct redis_subscriber, timer));
 }
 
 /* ---- pushes of the server ---- */

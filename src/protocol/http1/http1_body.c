@@ -37,11 +37,6 @@ void http1_body_start(struct http1_body *body, const struct http1_head *head, ui
         body->state = head->content_length > 0 ? FIXED : ENDED;
 }
 
-static enum state body_expect(struct http1_body *body, char c, char expected, enum state next)
-{
-    return c == expected ? next : body_fail(body, 400);
-}
-
 static enum state body_take_size_digit(struct http1_body *body, char c)
 {
     int digit = http1_char_hex(c);
@@ -79,9 +74,9 @@ static enum state body_step_framing(struct http1_body *body, char c)
         body->bytes_left -= body->remaining;
         return body->remaining > 0 ? DATA : TRAILER_START;
     case DATA_CR:
-        return body_expect(body, c, '\r', DATA_LF);
+        return c == '\r' ? DATA_LF : body_fail(body, 400);
     case DATA_LF:
-        return body_expect(body, c, '\n', SIZE);
+        return c == '\n' ? SIZE : body_fail(body, 400);
     case TRAILER_START:
         return c == '\r' ? END_LF : body_discard(body, c, HTTP1_CHAR_TOKEN, TRAILER_NAME);
     case TRAILER_NAME:
@@ -89,9 +84,9 @@ static enum state body_step_framing(struct http1_body *body, char c)
     case TRAILER_VALUE:
         return c == '\r' ? TRAILER_LF : body_discard(body, c, HTTP1_CHAR_VALUE, TRAILER_VALUE);
     case TRAILER_LF:
-        return body_expect(body, c, '\n', TRAILER_START);
+        return c == '\n' ? TRAILER_START : body_fail(body, 400);
     case END_LF:
-        return body_expect(body, c, '\n', ENDED);
+        return c == '\n' ? ENDED : body_fail(body, 400);
     case FIXED:
     case DATA:
     case ENDED:

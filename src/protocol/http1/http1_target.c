@@ -7,12 +7,6 @@ bool http1_host_valid(struct slice host)
     return http1_char_all(host, HTTP1_CHAR_HOST);
 }
 
-/* "/path?query" */
-static void target_split_query(struct slice text, struct http1_target *target)
-{
-    target->query = slice_split(text, '?', &target->path);
-}
-
 /* "http://authority[/path][?query]" after the "//" */
 static bool target_parse_absolute(struct slice text, struct http1_target *target)
 {
@@ -22,7 +16,7 @@ static bool target_parse_absolute(struct slice text, struct http1_target *target
     target->authority = slice_first(text, end);
     if (end == 0 || text.data[0] == ':' || !http1_host_valid(target->authority))
         return false;
-    target_split_query(slice_after(text, end), target);
+    target->query = slice_split(slice_after(text, end), '?', &target->path);
     if (target->path.len == 0)
         target->path = SLICE("/");
     return true;
@@ -35,7 +29,7 @@ bool http1_target_parse(struct slice text, bool asterisk_allowed, struct http1_t
     if (text.len == 0 || !http1_char_all(text, HTTP1_CHAR_TARGET))
         return false;
     if (text.data[0] == '/') {
-        target_split_query(text, target);
+        target->query = slice_split(text, '?', &target->path);
         return true;
     }
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {

@@ -66,15 +66,6 @@ static struct slice handshake_hello_field(const struct resp_value *hello, const 
     return SLICE_NONE;
 }
 
-/* Why the server cannot be used as the only one; REDIS_FINE when it can. */
-static enum redis_problem handshake_check_single_server(const struct resp_value *hello)
-{
-    struct slice role = handshake_hello_field(hello, "role");
-    if (slice_is(handshake_hello_field(hello, "mode"), "cluster"))
-        return REDIS_CLUSTER_ON;
-    return role.data && !slice_is(role, "master") ? REDIS_READ_ONLY : REDIS_FINE;
-}
-
 static enum redis_handshake_result handshake_fail(const struct resp_value *reply,
                                                   enum redis_step step, enum redis_problem *problem)
 {
@@ -106,9 +97,13 @@ enum redis_handshake_result redis_handshake_answer(struct redis_handshake *hands
         return REDIS_HANDSHAKE_FAILED;
     }
     if (step == REDIS_STEP_HELLO) {
-        *problem = handshake->identity->alone ? handshake_check_single_server(reply) : REDIS_FINE;
-        if (*problem != REDIS_FINE)
+        struct slice role = handshake_hello_field(reply, "role");
+        bool is_cluster = slice_is(handshake_hello_field(reply, "mode"), "cluster");
+        bool is_replica = role.data && !slice_is(role, "master");
+        if (handshake->identity->alone && (is_cluster || is_replica)) {
+            *problem = is_cluster ? REDIS_CLUSTER_ON : REDIS_READ_ONLY;
             return REDIS_HANDSHAKE_FAILED;
+        }
         handshake->step = handshake->step_count = 0;
         handshake_write_select_and_ping(handshake, out);
     }
