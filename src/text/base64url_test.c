@@ -1,6 +1,7 @@
 #include "text/base64url.h"
 
 #include "base/random.h"
+#include "support/exact_copy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,6 +27,15 @@ static const struct pair pairs[] = {
     {SLICE("\xff\xff"), "__8"},
 };
 
+/* Decodes an exact copy, so that the sanitizer sees a read beyond it. */
+static bool decode(struct slice text, unsigned char *out, size_t *len)
+{
+    char *copy = exact_copy(text);
+    bool accepted = base64url_decode((struct slice){copy, text.len}, out, len);
+    free(copy);
+    return accepted;
+}
+
 static void known_pairs_are_encoded_and_decoded(void **state)
 {
     (void)state;
@@ -37,7 +47,7 @@ static void known_pairs_are_encoded_and_decoded(void **state)
 
         unsigned char bytes[16];
         size_t len;
-        assert_true(base64url_decode(slice_of(pairs[i].text), bytes, &len));
+        assert_true(decode(slice_of(pairs[i].text), bytes, &len));
         assert_true(slice_equal((struct slice){(char *)bytes, len}, pairs[i].bytes));
     }
 }
@@ -53,12 +63,12 @@ static void non_canonical_text_is_refused(void **state)
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         unsigned char bytes[16];
         size_t len;
-        if (base64url_decode(slice_of(texts[i]), bytes, &len))
+        if (decode(slice_of(texts[i]), bytes, &len))
             fail_msg("accepted \"%s\"", texts[i]);
     }
     unsigned char bytes[16];
     size_t len;
-    assert_false(base64url_decode(SLICE("Zm\0v"), bytes, &len));
+    assert_false(decode(SLICE("Zm\0v"), bytes, &len));
 }
 
 static void empty_slice_decodes_to_nothing(void **state)
@@ -86,7 +96,7 @@ static void valid_text_is_the_encoding_of_its_bytes(void **state)
             text[i] = mostly_valid[random_below(&random, round % 2 ? 15 : 17)];
         unsigned char bytes[sizeof(text)];
         size_t bytes_len;
-        if (!base64url_decode((struct slice){text, len}, bytes, &bytes_len))
+        if (!decode((struct slice){text, len}, bytes, &bytes_len))
             continue;
         accepted++;
         assert_true(bytes_len <= base64url_decoded_max(len));
@@ -110,7 +120,7 @@ static void bytes_survive_a_round_trip(void **state)
         buffer_append_text(&text, "kept:");
         base64url_encode(&text, bytes, len);
         size_t back_len;
-        assert_true(base64url_decode(slice_after(buffer_slice(&text), 5), back, &back_len));
+        assert_true(decode(slice_after(buffer_slice(&text), 5), back, &back_len));
         assert_int_equal(back_len, len);
         assert_memory_equal(back, bytes, len);
         buffer_free(&text);

@@ -1,6 +1,8 @@
 /* Requests and outcomes on the wire: what was encoded is decoded, and everything else is refused. */
 #include "ledger/remote/ledger_wire.h"
 
+#include "support/exact_copy.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,17 +98,21 @@ static void assert_input(const struct ledger_request_input *got,
     assert_true(!got->with_members && got->apply);
 }
 
-/* Decodes a request. Returns NULL when the frame is refused. */
+/* Decodes an exact copy of a request. Returns NULL when the frame is refused. */
 static struct ledger_request *decode_request(struct slice frame, struct ledger_wire_head *head)
 {
+    char *copy = exact_copy(frame);
     struct slice body;
-    if (!ledger_wire_decode_request_head(frame, head, &body))
-        return NULL;
-    struct ledger_request *request = make_request(head->operation);
-    if (ledger_wire_decode_input(request, body))
-        return request;
-    ledger_request_free(request);
-    return NULL;
+    struct ledger_request *request = NULL;
+    if (ledger_wire_decode_request_head((struct slice){copy, frame.len}, head, &body)) {
+        request = make_request(head->operation);
+        if (!ledger_wire_decode_input(request, body)) {
+            ledger_request_free(request);
+            request = NULL;
+        }
+    }
+    free(copy); /* nothing may point into it */
+    return request;
 }
 
 /* Calls `check` with a full request of every operation and its frame. */
@@ -298,22 +304,25 @@ static void encode_answer(enum ledger_operation operation, struct buffer *frame)
     ledger_request_free(answered);
 }
 
-/* Decodes an answer into a request with this many ids and this limit. Returns NULL when it is refused. */
+/* Decodes an exact copy of an answer into a request with this many ids and this limit. Returns NULL when it is
+ * refused. */
 static struct ledger_request *decode_answer_to(enum ledger_operation operation, size_t id_count,
                                                uint32_t limit, struct slice frame)
 {
     struct ledger_wire_head head;
     struct slice body;
-    if (!ledger_wire_decode_answer_head(frame, &head, &body))
-        return NULL;
+    char *copy = exact_copy(frame);
     struct ledger_request *request = make_request(operation);
     request->input.ids = TWO_IDS;
     request->input.id_count = id_count;
     request->input.limit = limit;
-    if (ledger_wire_decode_outcome(request, head.status, body))
-        return request;
-    ledger_request_free(request);
-    return NULL;
+    if (!ledger_wire_decode_answer_head((struct slice){copy, frame.len}, &head, &body) ||
+        !ledger_wire_decode_outcome(request, head.status, body)) {
+        ledger_request_free(request);
+        request = NULL;
+    }
+    free(copy); /* nothing may point into it */
+    return request;
 }
 
 /* Does the same for a request with one id and a full page. */
@@ -327,7 +336,6 @@ static struct ledger_request *encode_and_decode_answer(enum ledger_operation ope
     struct buffer frame = BUFFER_INIT;
     encode_answer(operation, &frame);
     struct ledger_request *got = decode_answer(operation, buffer_slice(&frame));
-    memset(frame.data, 0xaa, frame.len); /* nothing may point into it */
     buffer_free(&frame);
     assert_non_null(got);
     return got;

@@ -1,6 +1,8 @@
 /* Numbers, texts and lists on the wire: their extremes, and what is refused. */
 #include "ledger/remote/wire.h"
 
+#include "support/exact_copy.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,11 +49,13 @@ static void test_signed_numbers_are_read_as_written_and_small_ones_take_one_byte
 
 static void expect_refused_number(struct slice input, uint64_t max)
 {
-    struct wire reader = wire_reading(input, NULL);
+    char *copy = exact_copy(input);
+    struct wire reader = wire_reading((struct slice){copy, input.len}, NULL);
     uint64_t got = 42;
     wire_number(&reader, &got, max);
     assert_false(wire_end(&reader));
     assert_int_equal(got, 0);
+    free(copy);
 }
 
 static void test_longer_forms_and_numbers_beyond_the_bound_are_refused(void **unused)
@@ -82,11 +86,13 @@ static void test_failure_is_sticky(void **unused)
 static void test_text_beyond_the_input_or_below_its_minimum_is_refused(void **unused)
 {
     (void)unused;
-    struct wire reader = wire_reading(SLICE("\x05four"), NULL);
+    char *copy = exact_copy(SLICE("\x05four"));
+    struct wire reader = wire_reading((struct slice){copy, 5}, NULL);
     struct slice text = SLICE("old");
     wire_text(&reader, &text, 0, 100);
     assert_false(wire_end(&reader));
     assert_int_equal(text.len, 0);
+    free(copy);
     reader = wire_reading(SLICE("\x00"), NULL);
     wire_text(&reader, &text, 1, 100);
     assert_false(wire_end(&reader));
