@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-static void received(void *arg, struct slice topic, struct slice payload)
+static void on_office_event(void *arg, struct slice topic, struct slice payload)
 {
     struct peer_office *office = arg;
     size_t len = strlen(office->heard);
@@ -32,7 +32,7 @@ void peer_office_open(struct peer_office *office, const char *name, const char *
                                                            .mailbox = &office->mailbox,
                                                            .name = slice_of(name),
                                                            .secret = slice_of(secret),
-                                                           .on_event = received,
+                                                           .on_event = on_office_event,
                                                            .arg = office});
     assert_non_null(office->hub);
     assert_true(peer_hub_listen(office->hub, listen, error));

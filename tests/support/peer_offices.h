@@ -1,6 +1,6 @@
 /*
- * Two processes with a hub of peer links each, on the loopback and in real time: the state of a cmocka test, which
- * finds the first one open. Each notes what it hears. One thread turns both.
+ * Two processes ("offices") with a hub of peer links each, on the loopback and in real time. They are the state of a
+ * cmocka test; set-up opens the first one. Each records the events it receives. One thread turns both.
  */
 #ifndef ROLLCALL_TESTS_PEER_OFFICES_H
 #define ROLLCALL_TESTS_PEER_OFFICES_H
@@ -21,7 +21,7 @@ struct peer_office {
     struct mailbox mailbox;
     struct peer_hub *hub;
     char address[32];
-    char heard[512]; /* "topic=payload;" for each */
+    char heard[512]; /* received events: "topic=payload;" for each */
     size_t count;
     size_t bytes;
     bool open;
@@ -37,17 +37,18 @@ struct peer_offices {
 int peer_offices_set_up(void **state);
 int peer_offices_tear_down(void **state);
 
-/* Its hub listens at `listen`. Closing is harmless for one that is not open. */
+/* Opens a process whose hub listens at `listen`. Closing does nothing when it is not open. */
 void peer_office_open(struct peer_office *office, const char *name, const char *secret,
                       const char *listen);
 void peer_office_close(struct peer_office *office);
 
-/* The second one opens, and is linked with the first. */
+/* Opens the second process and links it with the first. */
 void peer_offices_join(struct peer_offices *offices);
 
 void peer_offices_turn(struct peer_offices *offices, int times);
 
-/* Until the hubs have so many open links; until this is all that was heard, and stays it, which is then forgotten. */
+/* Turn until the hubs have this many open links; until exactly these events were received, and no others follow. The
+ * record is then cleared. */
 void peer_offices_await_links(struct peer_offices *offices, size_t first, size_t second);
 void peer_offices_await_heard(struct peer_offices *offices, size_t index, const char *expected);
 
