@@ -27,7 +27,7 @@ struct fields_scratch {
 };
 
 /* Reads the next object into members, without decoding their values. Returns false if it is not an object,
- * not JSON, or has too many members; *problem says which, as static text. */
+ * not JSON, or has too many members; *problem is then a static text that names the fault. */
 bool fields_scan(struct fields_scratch *scratch, struct json *json, const char **problem);
 
 /* The raw value of a scanned member, or SLICE_NONE. */

@@ -47,7 +47,7 @@ struct redis_client_options {
     struct random *random;
     struct metrics *metrics;
     const struct redis_url *url; /* copied */
-    struct tls_context *tls;     /* shared; needed when the URL says TLS */
+    struct tls_context *tls;     /* shared; needed for a URL with TLS */
     const char *name;            /* of its connections: the gateway's id; copied. May be NULL */
 };
 

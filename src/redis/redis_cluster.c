@@ -144,7 +144,7 @@ static void on_cluster_slots(void *arg, const struct resp_value *reply)
     update_cluster_availability(cluster);
 }
 
-/* CLUSTER INFO says whether the cluster considers itself down. */
+/* CLUSTER INFO reports whether the cluster considers itself down. */
 static void on_cluster_info(void *arg, const struct resp_value *reply)
 {
     struct redis_cluster *cluster = arg;

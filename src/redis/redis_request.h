@@ -1,6 +1,6 @@
 /*
  * One command of a client in progress: it keeps its bytes until it is answered, because a cluster may redirect
- * it (MOVED, ASK) or ask to retry (TRYAGAIN, CLUSTERDOWN), and a server may want a script's source (NOSCRIPT).
+ * it (MOVED, ASK) or ask to retry (TRYAGAIN, CLUSTERDOWN), and a server may lack a script's source (NOSCRIPT).
  * All of this is hidden from the caller.
  *
  * Redirections are bounded by REDIS_REDIRECTS_MAX and retries by REDIS_REQUEST_LIMIT_MS; a request that is

@@ -7,11 +7,11 @@
  * This direction matters, because a request that two parsers read differently can be smuggled. Allowed
  * differences:
  *   - we refuse more: bare LF, folded lines, blanks before a colon, repeated Content-Length, ...;
- *   - we accept any token as a method, http-parser only those it knows;
+ *   - we accept any token as a method, http-parser only those in its list;
  *   - http-parser misreads lists of Connection options ("clos, upgrade", "close,,upgrade"), so only fields
  *     with one option are compared;
  *   - in HTTP/1.0 "Connection: close" overrides "keep-alive" in our parser, but not in http-parser;
- *   - http-parser takes a longer name that begins with "Transfer-Encoding" for that field, and does not know
+ *   - http-parser takes a longer name that begins with "Transfer-Encoding" for that field, and does not accept
  *     "chunked" followed by a blank: it then refuses the request;
  *   - it refuses a Content-Length followed by a tab, which is equivalent to a space (RFC 9110, 5.6.3);
  *   - we discard trailers unread, while http-parser may refuse one that names a framing field.

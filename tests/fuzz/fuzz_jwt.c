@@ -124,7 +124,7 @@ static void try_keys(char *text, size_t len)
     struct auth_error error = {""};
     struct key_set *keys = key_set_parse("input", text, len, &error);
     fuzz_require(keys || slice_starts_with(slice_of(error.text), SLICE("input: ")),
-                 "a refusal says which file");
+                 "a refusal names the file");
     fuzz_require(!keys || (key_set_count(keys) > 0 && key_set_count(keys) <= KEY_SET_KEYS_MAX),
                  "a set has keys, and not too many");
     key_set_release(&keys);

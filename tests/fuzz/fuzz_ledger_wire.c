@@ -53,7 +53,7 @@ static void check_answer(enum ledger_operation operation, struct slice frame)
     if (!ledger_wire_decode_answer_head(frame, &head, &body))
         return;
     struct ledger_request *request = ledger_request_make(&client, operation, NULL);
-    request->input.id_count = 1; /* what the request asked for */
+    request->input.id_count = 1; /* as in the request */
     request->input.limit = LEDGER_PAGE_MAX;
     if (ledger_wire_decode_outcome(request, head.status, body)) {
         ledger_wire_encode_answer(&again, head.id, request);

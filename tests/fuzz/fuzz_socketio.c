@@ -77,7 +77,7 @@ static void check_answer(const struct message *message)
     fuzz_require(!out.failed && out.len > 1 && out.data[0] == '4', "an answer is a message");
     fuzz_require(socketio_parse(out.data + 1, out.len - 1, &packet, &problem), "and a packet");
     fuzz_require(packet.type == (message->id.data ? SOCKETIO_ACK : SOCKETIO_EVENT),
-                 "an acknowledgement where one was asked for");
+                 "an acknowledgement if one was requested");
     fuzz_require(!message->id.data || slice_equal(packet.ack_id, slice_after(message->id, 1)),
                  "with the client's id");
     buffer_free(&out);
@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *problem = NULL;
     char *copy = fuzz_copy(data, size);
     if (!socketio_parse(copy, size, &packet, &problem)) {
-        fuzz_require(problem != NULL, "a refusal says why");
+        fuzz_require(problem != NULL, "a refusal has a reason");
         free(copy);
         return 0;
     }

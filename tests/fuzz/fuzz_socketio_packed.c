@@ -123,7 +123,7 @@ static void check_packet(struct slice input)
     struct socketio_packet packet;
     const char *problem = NULL;
     if (!socketio_unpack(input, &text, &packet, &problem)) {
-        fuzz_require(problem != NULL, "a refusal says why");
+        fuzz_require(problem != NULL, "a refusal has a reason");
         buffer_free(&text);
         return;
     }

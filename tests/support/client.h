@@ -11,7 +11,7 @@
 enum { CLIENT_BYTES_MAX = 256 * 1024, CLIENT_SID_MAX = 64 };
 
 enum client_event {
-    CLIENT_NOTHING, /* no complete frame has come */
+    CLIENT_NOTHING, /* no complete frame has arrived */
     CLIENT_TEXT = 0x1,
     CLIENT_BINARY = 0x2,
     CLIENT_CLOSE = 0x8,
@@ -70,7 +70,7 @@ void client_connect_three(struct world *world, struct client *alice, struct clie
 void client_frame(struct client *client, unsigned opcode, const void *data, size_t len);
 void client_send(struct client *client, const char *json);
 
-/* Reads what has come, at most `max` bytes (0: all). */
+/* Reads the bytes that have arrived, at most `max` (0: all). */
 void client_read(struct client *client, size_t max);
 
 /* Settles, reads and takes the next frame. */

@@ -6,7 +6,7 @@
 #include <openssl/evp.h>
 #include <openssl/sha.h>
 
-/* RFC 6455, 1.3: proves that the server knows the protocol. */
+/* RFC 6455, 1.3: proves that the server supports the protocol. */
 #define HANDSHAKE_SALT "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 static void websocket_write_big_endian(uint8_t *out, uint64_t value, size_t count)

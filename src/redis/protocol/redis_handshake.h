@@ -54,7 +54,7 @@ enum redis_handshake_result {
     REDIS_HANDSHAKE_FAILED
 };
 
-/* Takes the next reply; may append more commands. After REDIS_HANDSHAKE_FAILED *problem says why. */
+/* Takes the next reply; may append more commands. After REDIS_HANDSHAKE_FAILED *problem is the reason. */
 enum redis_handshake_result redis_handshake_answer(struct redis_handshake *handshake,
                                                    const struct resp_value *reply,
                                                    struct buffer *out, enum redis_problem *problem);
