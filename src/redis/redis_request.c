@@ -92,7 +92,9 @@ static void on_request_answered(void *arg, const struct resp_value *reply)
     struct redis_request *request = arg;
     if (!reply || reply->type != RESP_ERROR) {
         finish_request(request, reply);
-    } else if (request->script && !request->wants_source && resp_is_error(reply, "NOSCRIPT")) {
+        return;
+    }
+    if (request->script && !request->wants_source && resp_is_error(reply, "NOSCRIPT")) {
         request->wants_source = true;
         redis_request_send(request);
     } else if (resp_is_error(reply, "MOVED")) {
