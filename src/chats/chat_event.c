@@ -11,28 +11,6 @@ static const char *const KIND_NAMES[] = {
     [CHAT_EVENT_REMOVED] = "member_removed",
 };
 
-/* Ids are unescaped in place, so only their slices need memory. */
-static bool chat_event_read_except(struct json *json, struct chat_event *event)
-{
-    struct slice *users = NULL;
-    size_t count = 0, cap = 0;
-    bool read = json_array(json);
-    while (read && json_element(json)) {
-        if (count == cap) {
-            cap = cap ? cap * 2 : 16;
-            struct slice *grown = realloc(users, cap * sizeof(*users));
-            read = grown != NULL;
-            users = grown ? grown : users;
-        }
-        read = read && json_string(json, &users[count]);
-        count += read;
-    }
-    free((void *)event->except);
-    event->except = users;
-    event->except_count = count;
-    return read && !json->error;
-}
-
 static bool chat_event_parse_text(struct chat_event *event, size_t len)
 {
     struct json json;
@@ -41,7 +19,7 @@ static bool chat_event_parse_text(struct chat_event *event, size_t len)
     json_object(&json);
     while (json_member(&json, &key)) {
         bool read = slice_is(key, "except")
-                        ? chat_event_read_except(&json, event)
+                        ? presence_event_read_ids(&json, &event->except)
                         : presence_event_read_member(&json, key, &type, &event->change);
         if (!read)
             return false;
@@ -70,7 +48,7 @@ bool chat_event_parse(struct slice payload, struct chat_event *out)
 
 void chat_event_free(struct chat_event *event)
 {
-    free((void *)event->except);
+    free((void *)event->except.ids);
     free(event->text);
     *event = (struct chat_event){0};
 }

@@ -11,10 +11,10 @@
 #define ROLLCALL_CHATS_CHAT_EVENT_H
 
 #include "base/buffer.h"
+#include "base/id_list.h"
 #include "protocol/message.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
 enum { CHAT_EVENT_BYTES_MAX = 4 * 1024 * 1024 }; /* `except` names at most 10,000 users */
 
@@ -23,8 +23,7 @@ enum chat_event_kind { CHAT_EVENT_INVALID, CHAT_EVENT_PRESENCE, CHAT_EVENT_REMOV
 struct chat_event {
     enum chat_event_kind kind;
     struct presence_change change; /* REMOVED sets only the user id */
-    const struct slice *except;
-    size_t except_count;
+    struct id_list except;
     char *text; /* all slices point into it */
 };
 

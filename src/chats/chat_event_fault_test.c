@@ -22,7 +22,7 @@ static void an_event_is_read_completely_or_not_at_all(void **unused)
         failed = alloc_fault_off();
         assert_int_equal(read, failed == 0);
         if (read)
-            assert_int_equal(event.except_count, 17);
+            assert_int_equal(event.except.count, 17);
         if (read)
             chat_event_free(&event);
     }

@@ -37,9 +37,9 @@ static void presence_event_lists_excepted_users(void **unused)
     assert_int_equal(event.change.presence.status, PRESENCE_AWAY);
     assert_true(event.change.presence.in_call);
     assert_int_equal(event.change.presence.version, 7);
-    assert_int_equal(event.except_count, 2);
-    assert_true(slice_is(event.except[0], "b"));
-    assert_true(slice_is(event.except[1], "c"));
+    assert_int_equal(event.except.count, 2);
+    assert_true(slice_is(event.except.ids[0], "b"));
+    assert_true(slice_is(event.except.ids[1], "c"));
     chat_event_free(&event);
 }
 
@@ -52,7 +52,7 @@ static void presence_event_may_take_visibility_away(void **unused)
                       &event));
     assert_int_equal(event.change.presence.status, PRESENCE_UNKNOWN);
     assert_int_equal(event.change.presence.reason, PRESENCE_REASON_PRIVACY);
-    assert_int_equal(event.except_count, 0);
+    assert_int_equal(event.except.count, 0);
     chat_event_free(&event);
 }
 

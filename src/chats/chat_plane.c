@@ -185,13 +185,13 @@ static bool chat_exceptions_find(const struct router *router, const struct chat_
                                  struct chat_exceptions *out)
 {
     *out = (struct chat_exceptions){0};
-    if (event->except_count == 0)
+    if (event->except.count == 0)
         return true;
-    out->routes = calloc(event->except_count, sizeof(const struct route *));
+    out->routes = calloc(event->except.count, sizeof(const struct route *));
     if (!out->routes)
         return false;
-    for (size_t i = 0; i < event->except_count; i++) {
-        const struct route *route = router_find(router, event->except[i]);
+    for (size_t i = 0; i < event->except.count; i++) {
+        const struct route *route = router_find(router, event->except.ids[i]);
         if (route)
             out->routes[out->count++] = route;
     }

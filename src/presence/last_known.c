@@ -9,7 +9,7 @@ struct known_presence {
     uint64_t hash; /* 0: free */
     int64_t last_seen_ms;
     int64_t version;
-    uint32_t noted; /* at which count of notes */
+    uint32_t noted; /* the count of notes when this entry was noted */
     uint8_t status;
     bool in_call;
 };
@@ -39,26 +39,21 @@ static uint64_t last_known_hash(const struct last_known *known, struct slice use
     return XXH3_64bits_withSeed(user_id.data, user_id.len, known->hash_seed) | 1;
 }
 
-/* Returns the user's own entry, a free one, or the one noted longest ago. */
-static struct known_presence *last_known_choose(struct last_known *known, uint64_t hash)
-{
-    struct known_presence *set = known->sets[(hash >> 1) % SETS];
-    struct known_presence *oldest = &set[0];
-    for (size_t i = 0; i < LAST_KNOWN_WAYS; i++) {
-        if (set[i].hash == hash || set[i].hash == 0)
-            return &set[i];
-        if (known->notes - set[i].noted > known->notes - oldest->noted)
-            oldest = &set[i];
-    }
-    return oldest;
-}
-
 void last_known_note(struct last_known *known, const struct presence *presence)
 {
     if (!known || presence->status == PRESENCE_UNKNOWN)
         return;
     uint64_t hash = last_known_hash(known, presence->user_id);
-    struct known_presence *entry = last_known_choose(known, hash);
+    struct known_presence *set = known->sets[(hash >> 1) % SETS];
+    struct known_presence *entry = &set[0]; /* the user's own, a free one, or the oldest */
+    for (size_t i = 0; i < LAST_KNOWN_WAYS; i++) {
+        if (set[i].hash == hash || set[i].hash == 0) {
+            entry = &set[i];
+            break;
+        }
+        if (known->notes - set[i].noted > known->notes - entry->noted)
+            entry = &set[i];
+    }
     if (entry->hash == hash && entry->version > presence->version)
         return;
     *entry = (struct known_presence){

@@ -4,6 +4,8 @@
 #include "text/json.h"
 #include "text/time_text.h"
 
+#include <stdlib.h>
+
 #define TOPIC_PREFIX SLICE("presence:")
 
 static const struct slice CHANGED = {"presence_changed", 16};
@@ -68,6 +70,27 @@ bool presence_event_read_member(struct json *json, struct slice key, struct slic
         return false;
     change->announcement = presence_announcement_parse(name);
     return true;
+}
+
+/* The text holds the bytes of the ids, so only the slices need memory. */
+bool presence_event_read_ids(struct json *json, struct id_list *out)
+{
+    struct slice *ids = NULL;
+    size_t count = 0, cap = 0;
+    bool read = json_array(json);
+    while (read && json_element(json)) {
+        if (count == cap) {
+            cap = cap ? cap * 2 : 16;
+            struct slice *grown = realloc(ids, cap * sizeof(*ids));
+            read = grown != NULL;
+            ids = grown ? grown : ids;
+        }
+        read = read && json_string(json, &ids[count]);
+        count += read;
+    }
+    free((void *)out->ids);
+    *out = (struct id_list){ids, count};
+    return read && !json->error;
 }
 
 bool presence_event_parse(char *text, size_t len, struct presence_event *out)

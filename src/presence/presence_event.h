@@ -10,6 +10,7 @@
 #define ROLLCALL_PRESENCE_PRESENCE_EVENT_H
 
 #include "base/buffer.h"
+#include "base/id_list.h"
 #include "protocol/message.h"
 #include "text/json.h"
 
@@ -32,9 +33,13 @@ void presence_event_write_change(struct buffer *out, const struct presence_chang
 /* Reads an event; its slices point into `text`, which is written to. Returns false if it is no event. */
 bool presence_event_parse(char *text, size_t len, struct presence_event *out);
 
-/* Reads the value of one member of an event; skips a member that it does not know. */
+/* Reads the value of one member of an event; skips an unknown member. */
 bool presence_event_read_member(struct json *json, struct slice key, struct slice *type,
                                 struct presence_change *change);
+
+/* Reads an array of ids, which point into the text, and replaces those in `out`. The caller frees `out->ids`
+ * with free(), also after a failure. Returns false if it is no array of strings, or when out of memory. */
+bool presence_event_read_ids(struct json *json, struct id_list *out);
 
 /* Writes "presence:<user>" to `out`, which has ROUTER_TOPIC_BYTES_MAX bytes, and returns it. */
 struct slice presence_topic(char *out, struct slice user_id);

@@ -31,24 +31,6 @@ static void on_push_routed(struct delivery_payload *payload, enum state_status s
     free(sending);
 }
 
-static void push_write(struct buffer *out, const struct push *push)
-{
-    json_write_key(out, SLICE("presence"));
-    presence_event_write(
-        out, &(struct presence_event){.kind = PRESENCE_EVENT_CHANGED, .change = push->change});
-    if (push->chats.count) {
-        json_write_key(out, SLICE("chats"));
-        json_write_array(out);
-        for (size_t i = 0; i < push->chats.count; i++)
-            json_write_string(out, push->chats.ids[i]);
-        json_write_array_end(out);
-    }
-    if (push->changes_view) {
-        json_write_key_int(out, SLICE("view"), push->view);
-        json_write_key_bool(out, SLICE("contacts"), push->contacts);
-    }
-}
-
 void push_send(struct presence_plane *plane, const struct id_list *users, const struct push *push)
 {
     struct push_sending *sending = users->count ? malloc(sizeof(*sending)) : NULL;
@@ -60,9 +42,23 @@ void push_send(struct presence_plane *plane, const struct id_list *users, const 
                                                  .metrics = plane->metrics,
                                                  .on_routed = on_push_routed,
                                                  .broadcasts = push->changes_view}};
+    struct buffer *head = &sending->payload.head;
     delivery_payload_begin(&sending->payload, DELIVERY_PRESENCE);
-    push_write(&sending->payload.head, push);
-    if (sending->payload.head.failed) {
+    json_write_key(head, SLICE("presence"));
+    presence_event_write(
+        head, &(struct presence_event){.kind = PRESENCE_EVENT_CHANGED, .change = push->change});
+    if (push->chats.count) {
+        json_write_key(head, SLICE("chats"));
+        json_write_array(head);
+        for (size_t i = 0; i < push->chats.count; i++)
+            json_write_string(head, push->chats.ids[i]);
+        json_write_array_end(head);
+    }
+    if (push->changes_view) {
+        json_write_key_int(head, SLICE("view"), push->view);
+        json_write_key_bool(head, SLICE("contacts"), push->contacts);
+    }
+    if (head->failed) {
         delivery_payload_end(&sending->payload);
         free(sending);
         return;

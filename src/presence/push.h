@@ -29,9 +29,8 @@
 
 struct push {
     struct presence_change change;
-    bool
-        changes_view; /* the receivers' view of this user is `view` from now on; else a mere change */
-    enum privacy_view view;
+    bool changes_view;      /* false: the presence changed, and views stay as they are */
+    enum privacy_view view; /* the receivers' view of this user from now on */
     /* If the view changes: the receivers without a subscription who are told. Else `chats` says who hears
      * an announcement as a member of a shared chat. */
     bool contacts;        /* all receivers, because they are, or were until now, contacts */

@@ -12,11 +12,9 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-/* The lists stay raw JSON until they are read, each once. */
 struct received_push {
     struct push push;
-    struct slice users;
-    struct slice chats;
+    struct slice users; /* raw JSON */
 };
 
 static bool push_parse_presence(struct json *json, struct presence_change *change)
@@ -39,7 +37,7 @@ static bool push_parse_member(struct json *json, struct slice key, struct receiv
     if (slice_is(key, "users"))
         return json_raw(json, &received->users);
     if (slice_is(key, "chats"))
-        return json_raw(json, &received->chats);
+        return presence_event_read_ids(json, &push->chats);
     if (slice_is(key, "contacts"))
         return json_bool(json, &push->contacts);
     if (!slice_is(key, "view"))
@@ -49,22 +47,6 @@ static bool push_parse_member(struct json *json, struct slice key, struct receiv
     push->changes_view = true;
     push->view = (enum privacy_view)view;
     return true;
-}
-
-/* Reads the ids of `chats`, once: unescaping changes the text. Returns false when out of memory. */
-static bool push_read_chats(struct received_push *received)
-{
-    struct json json;
-    if (!received->chats.data)
-        return true;
-    struct slice *ids = malloc(received->chats.len * sizeof(*ids)); /* an id has at least a byte */
-    size_t count = 0;
-    json_init(&json, (char *)received->chats.data, received->chats.len);
-    json_array(&json);
-    while (ids && json_element(&json) && json_string(&json, &ids[count]))
-        count++;
-    received->push.chats = (struct id_list){ids, count};
-    return ids != NULL;
 }
 
 /* ---- one endpoint ---- */
@@ -108,21 +90,12 @@ static bool push_has_chat_open(const struct endpoint *endpoint, const struct id_
     return false;
 }
 
-/* Returns whether this push would show more to a subscription that has a view. */
-static bool push_widens_view(const struct endpoint *endpoint, const struct push *push)
-{
-    const struct subscription *held =
-        push_find_subscription(endpoint, push->change.presence.user_id);
-    return push->changes_view && held && (int)push->view > (int)held->view;
-}
-
-/* Narrows the view of the endpoint's subscription. Returns whether the endpoint must be told: it lost what
- * it saw or, without a subscription, sees what it did not. A subscription without a view gets one from the
- * query or the review that is pending. */
+/* Narrows the view of the endpoint's subscription (NULL: it has none). Returns whether the endpoint must be
+ * told: it lost what it saw or, without a subscription, sees what it did not. A subscription without a view
+ * gets one from the query or the review that is pending. */
 static bool push_set_view(struct presence_plane *plane, struct endpoint *endpoint,
-                          const struct push *push)
+                          struct subscription *held, const struct push *push)
 {
-    struct subscription *held = push_find_subscription(endpoint, push->change.presence.user_id);
     if (held && held->view == SUBSCRIPTION_UNDECIDED)
         return false;
     bool told = held ? held->view != push->view
@@ -148,9 +121,10 @@ static size_t push_deliver_to_user(struct presence_plane *plane, struct slice us
     struct list *at = route ? route->endpoints.next : NULL;
     for (; at && at != &route->endpoints; at = at->next) {
         struct endpoint *endpoint = CONTAINER_OF(at, struct endpoint, of_route);
-        bool widens = push_widens_view(endpoint, push);
+        struct subscription *held = push_find_subscription(endpoint, push->change.presence.user_id);
+        bool widens = push->changes_view && held && (int)push->view > (int)held->view;
         bool told =
-            !widens && (push->changes_view ? push_set_view(plane, endpoint, push)
+            !widens && (push->changes_view ? push_set_view(plane, endpoint, held, push)
                                            : push_is_new(plane->router, endpoint, &push->change));
         needs_review |= widens;
         if (told || widens || !push->changes_view)
@@ -179,7 +153,7 @@ static void push_deliver(struct presence_plane *plane, const struct received_pus
     struct json json;
     struct slice receiver;
     size_t delivered = 0;
-    if (push->changes_view) { /* what the ledger was asked before this change must not win */
+    if (push->changes_view) { /* ledger reads that began before this change must not win */
         presence_query_outdate(plane, user_id);
         visibility_review_again(plane, user_id);
     }
@@ -197,16 +171,15 @@ static void push_deliver(struct presence_plane *plane, const struct received_pus
 
 bool push_received(void *arg, struct json *members)
 {
-    struct presence_plane *plane = arg;
     struct received_push received = {0};
     struct slice key;
-    while (json_member(members, &key))
-        if (!push_parse_member(members, key, &received))
-            return false;
-    if (!json_done(members) || !received.users.data || !received.push.change.presence.user_id.data)
-        return false;
-    if (push_read_chats(&received))
-        push_deliver(plane, &received);
+    bool valid = true;
+    while (valid && json_member(members, &key))
+        valid = push_parse_member(members, key, &received);
+    valid = valid && json_done(members) && received.users.data &&
+            received.push.change.presence.user_id.data;
+    if (valid)
+        push_deliver(arg, &received);
     free((void *)received.push.chats.ids);
-    return true;
+    return valid;
 }

@@ -45,12 +45,6 @@ void reread_queue_free(struct reread_queue *queue)
 
 /* ---- entries ---- */
 
-static void reread_queue_append_user(struct reread_queue *queue, struct uncertain_user *user)
-{
-    list_append(&queue->uncertain, &user->place);
-    queue->uncertain_count++;
-}
-
 void reread_queue_add_user(struct presence_plane *plane, struct slice user_id,
                            enum presence_announcement announcement)
 {
@@ -63,7 +57,8 @@ void reread_queue_add_user(struct presence_plane *plane, struct slice user_id,
     *user =
         (struct uncertain_user){.announcement = announcement, .user_id_len = (uint8_t)user_id.len};
     memcpy(user->user_id, user_id.data, user_id.len);
-    reread_queue_append_user(&plane->rereads, user);
+    list_append(&plane->rereads.uncertain, &user->place);
+    plane->rereads.uncertain_count++;
 }
 
 void reread_queue_add_topic(struct presence_plane *plane, struct topic *topic)
@@ -74,17 +69,6 @@ void reread_queue_add_topic(struct presence_plane *plane, struct topic *topic)
     metrics_count(plane->metrics, METRIC_BUS_GAPS);
 }
 
-static struct slice reread_topic_user(const struct topic *topic)
-{
-    return presence_topic_user((struct slice){topic->name, topic->name_len});
-}
-
-static struct topic *reread_find_topic(struct presence_plane *plane, struct slice user_id)
-{
-    char name[ROUTER_TOPIC_BYTES_MAX];
-    return router_topic(plane->router, presence_topic(name, user_id));
-}
-
 /* ---- one read ---- */
 
 static void reread_queue_read_next(struct presence_plane *plane);
@@ -93,10 +77,11 @@ static void reread_put_back(struct reread *reread, size_t index)
 {
     struct reread_queue *queue = &reread->plane->rereads;
     if (reread->uncertain[index]) {
-        reread_queue_append_user(queue, reread->uncertain[index]);
+        list_append(&queue->uncertain, &reread->uncertain[index]->place);
+        queue->uncertain_count++;
         return;
     }
-    struct topic *topic = reread_find_topic(reread->plane, reread->users[index]);
+    struct topic *topic = subscription_topic(reread->plane, reread->users[index]);
     if (topic && list_empty(&topic->stale))
         list_append(&queue->reviewed, &topic->stale);
 }
@@ -117,7 +102,7 @@ static void reread_publish_user(struct presence_plane *plane, const struct uncer
 
 static void reread_tell_subscribers(struct presence_plane *plane, const struct presence *presence)
 {
-    struct topic *topic = reread_find_topic(plane, presence->user_id);
+    struct topic *topic = subscription_topic(plane, presence->user_id);
     metrics_count(plane->metrics, METRIC_RESYNC_USERS);
     if (!topic)
         return;
@@ -163,7 +148,7 @@ static void reread_fill(struct reread *reread, struct reread_queue *queue)
     while (queue->reviewed_readable > 0 && !list_empty(&queue->reviewed) &&
            reread->count < REREAD_USERS_PER_READ) {
         struct topic *topic = CONTAINER_OF(queue->reviewed.next, struct topic, stale);
-        struct slice user_id = reread_topic_user(topic);
+        struct slice user_id = presence_topic_user(topic_name(topic));
         char *copy = reread->text + reread->text_len;
         list_remove(&topic->stale);
         queue->reviewed_readable--;
@@ -193,18 +178,6 @@ static void reread_queue_read_next(struct presence_plane *plane)
 
 /* ---- one run ---- */
 
-/* Starts the visibility reviews of up to `max` stale topics; the next run reads their users. */
-static void reread_queue_review(struct presence_plane *plane, size_t max)
-{
-    struct reread_queue *queue = &plane->rereads;
-    for (; max > 0 && !list_empty(&queue->stale); max--) {
-        struct topic *topic = CONTAINER_OF(queue->stale.next, struct topic, stale);
-        list_remove(&topic->stale);
-        list_append(&queue->reviewed, &topic->stale);
-        visibility_review_start(plane, reread_topic_user(topic));
-    }
-}
-
 void reread_queue_run(struct presence_plane *plane)
 {
     enum { TOPICS_PER_RUN = REREAD_READS_PER_RUN * REREAD_USERS_PER_READ };
@@ -212,8 +185,13 @@ void reread_queue_run(struct presence_plane *plane)
     size_t reviewed = 0;
     for (const struct list *at = queue->reviewed.next; at != &queue->reviewed; at = at->next)
         reviewed++;
-    if (reviewed < TOPICS_PER_RUN)
-        reread_queue_review(plane, TOPICS_PER_RUN - reviewed);
+    /* The next run reads the users of the topics whose visibility reviews start here. */
+    for (size_t i = reviewed; i < TOPICS_PER_RUN && !list_empty(&queue->stale); i++) {
+        struct topic *topic = CONTAINER_OF(queue->stale.next, struct topic, stale);
+        list_remove(&topic->stale);
+        list_append(&queue->reviewed, &topic->stale);
+        visibility_review_start(plane, presence_topic_user(topic_name(topic)));
+    }
     size_t uncertain = resync_may_have_forgotten(plane) ? 0 : queue->uncertain_count;
     queue->reviewed_readable = reviewed;
     queue->uncertain_readable =

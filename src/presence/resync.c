@@ -36,28 +36,24 @@ static bool resync_was_read(const struct topic *topic, uint8_t unread_view)
     return false;
 }
 
-/* Marks all endpoints that have the chat open, including those that got a snapshot a moment ago. */
-static void resync_add_chat(struct presence_plane *plane, struct topic *topic)
+static void resync_topic_gap(struct presence_plane *plane, struct topic *topic)
 {
+    struct slice chat_id;
+    if (presence_topic_user(topic_name(topic)).data) {
+        if (resync_was_read(topic, SUBSCRIPTION_UNDECIDED))
+            reread_queue_add_topic(plane, topic);
+        return;
+    }
+    if (chat_topic_parse(topic_name(topic), &chat_id) != CHAT_TOPIC_PRESENCE ||
+        !resync_was_read(topic, CHAT_VIEW_PENDING))
+        return;
+    /* Mark also the endpoints that got a snapshot a moment ago. */
     for (uint32_t i = 0; i < topic->count; i++)
         topic->subscriptions[i]->needs_state = topic->subscriptions[i]->view == CHAT_VIEW_OPEN;
     if (!list_empty(&topic->stale))
         return;
     list_append(&plane->resync.chats, &topic->stale);
     metrics_count(plane->metrics, METRIC_BUS_GAPS);
-}
-
-static void resync_topic_gap(struct presence_plane *plane, struct topic *topic)
-{
-    struct slice name = {topic->name, topic->name_len};
-    struct slice chat_id;
-    if (presence_topic_user(name).data) {
-        if (resync_was_read(topic, SUBSCRIPTION_UNDECIDED))
-            reread_queue_add_topic(plane, topic);
-    } else if (chat_topic_parse(name, &chat_id) == CHAT_TOPIC_PRESENCE) {
-        if (resync_was_read(topic, CHAT_VIEW_PENDING))
-            resync_add_chat(plane, topic);
-    }
 }
 
 static void resync_visit_topic(struct table_node *node, void *arg)
@@ -78,14 +74,10 @@ void resync_gap(struct presence_plane *plane, struct slice name)
     }
 }
 
-static int64_t resync_undisturbed_ms(const struct presence_plane *plane)
-{
-    return plane->clock->now_ms - plane->resync.disturbed_at_ms;
-}
-
 bool resync_may_have_forgotten(const struct presence_plane *plane)
 {
-    return resync_undisturbed_ms(plane) < plane->config->presence.expiry_window_ms;
+    int64_t undisturbed_ms = plane->clock->now_ms - plane->resync.disturbed_at_ms;
+    return undisturbed_ms < plane->config->presence.expiry_window_ms;
 }
 
 /* ---- chats ---- */
@@ -107,20 +99,7 @@ static size_t resync_take_endpoints(struct topic *topic, struct endpoint **out, 
     return count;
 }
 
-/* The topic may be freed once the first endpoint is refreshed, so the chat id is copied. */
-static size_t resync_refresh_chat(struct presence_plane *plane, struct topic *topic, size_t max)
-{
-    char id[CHAT_ID_BYTES_MAX];
-    struct endpoint *endpoints[RESYNC_CHATS_PER_RUN];
-    struct slice chat_id = SLICE_NONE;
-    chat_topic_parse((struct slice){topic->name, topic->name_len}, &chat_id);
-    memcpy(id, chat_id.data, chat_id.len);
-    size_t count = resync_take_endpoints(topic, endpoints, max);
-    for (size_t i = 0; i < count && plane->resync.refresh_chat; i++)
-        plane->resync.refresh_chat(endpoints[i], (struct slice){id, chat_id.len});
-    return count;
-}
-
+/* A topic may be freed once its first endpoint is refreshed, so the chat id is copied. */
 static void resync_refresh_chats(struct presence_plane *plane)
 {
     struct list *chats = &plane->resync.chats;
@@ -128,8 +107,16 @@ static void resync_refresh_chats(struct presence_plane *plane)
     size_t left = RESYNC_CHATS_PER_RUN;
     while (at != chats && left > 0) {
         struct topic *topic = CONTAINER_OF(at, struct topic, stale);
+        struct endpoint *endpoints[RESYNC_CHATS_PER_RUN];
+        char id[CHAT_ID_BYTES_MAX];
+        struct slice chat_id = SLICE_NONE;
         at = at->next;
-        left -= resync_refresh_chat(plane, topic, left);
+        chat_topic_parse(topic_name(topic), &chat_id);
+        memcpy(id, chat_id.data, chat_id.len);
+        size_t count = resync_take_endpoints(topic, endpoints, left);
+        for (size_t i = 0; i < count && plane->resync.refresh_chat; i++)
+            plane->resync.refresh_chat(endpoints[i], (struct slice){id, chat_id.len});
+        left -= count;
     }
 }
 
@@ -137,27 +124,20 @@ static void resync_refresh_chats(struct presence_plane *plane)
 
 /* Right after an outage the bus may not have reported its gap yet, so only a store that has been
  * available for a while counts as healthy. */
-static void resync_note_health(struct presence_plane *plane, bool available)
+void resync_run(struct presence_plane *plane)
 {
     struct resync *resync = &plane->resync;
     int64_t now_ms = plane->clock->now_ms;
-    if (!available) {
+    if (!state_available(plane->store)) {
         resync->available_since_ms = INT64_MAX;
         resync->disturbed_at_ms = now_ms;
-    } else if (now_ms < resync->available_since_ms) {
-        resync->available_since_ms = now_ms;
-    } else if (now_ms - resync->available_since_ms >= RESYNC_UNDETECTED_MS) {
-        resync->healthy_at_ms = plane->clock->wall_ms;
-    }
-}
-
-void resync_run(struct presence_plane *plane)
-{
-    bool available = state_available(plane->store);
-    resync_note_health(plane, available);
-    if (!available)
         return;
-    if (resync_undisturbed_ms(plane) >= RESYNC_SETTLE_MS)
+    }
+    if (now_ms < resync->available_since_ms)
+        resync->available_since_ms = now_ms;
+    else if (now_ms - resync->available_since_ms >= RESYNC_UNDETECTED_MS)
+        resync->healthy_at_ms = plane->clock->wall_ms;
+    if (now_ms - resync->disturbed_at_ms >= RESYNC_SETTLE_MS)
         resync_refresh_chats(plane);
     reread_queue_run(plane);
     resync_contacts_run(plane);

@@ -100,20 +100,6 @@ static void on_contacts_listed(void *arg, const struct ledger_ids_outcome *outco
         contacts_resync_end(user);
 }
 
-static void resync_contacts_of(struct presence_plane *plane, struct slice user_id)
-{
-    if (!router_find(plane->router, user_id))
-        return;
-    struct contacts_resync *user = calloc(1, sizeof(*user));
-    if (!user)
-        return;
-    user->plane = plane;
-    user->user_len = user_id.len;
-    memcpy(user->user, user_id.data, user_id.len);
-    plane->resync.users_pending++;
-    ledger_contacts_list(plane->ledger, user_id, on_contacts_listed, user);
-}
-
 void resync_contacts_run(struct presence_plane *plane)
 {
     struct resync *resync = &plane->resync;
@@ -122,7 +108,15 @@ void resync_contacts_run(struct presence_plane *plane)
         const char *at = resync->users.data + resync->users_at;
         struct slice user_id = {at + 1, (uint8_t)*at};
         resync->users_at += 1 + user_id.len;
-        resync_contacts_of(plane, user_id);
+        struct contacts_resync *user =
+            router_find(plane->router, user_id) ? calloc(1, sizeof(*user)) : NULL;
+        if (!user)
+            continue;
+        user->plane = plane;
+        user->user_len = user_id.len;
+        memcpy(user->user, user_id.data, user_id.len);
+        resync->users_pending++;
+        ledger_contacts_list(plane->ledger, user_id, on_contacts_listed, user);
     }
     if (resync->users.len && resync->users_at >= resync->users.len) {
         buffer_free(&resync->users);

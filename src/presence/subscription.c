@@ -9,6 +9,12 @@
 static_assert((int)SUBSCRIPTION_UNDECIDED < (int)ROUTER_VIEWS_MAX,
               "a subscription's view is a privacy view or undecided");
 
+struct topic *subscription_topic(const struct presence_plane *plane, struct slice user_id)
+{
+    char name[ROUTER_TOPIC_BYTES_MAX];
+    return router_topic(plane->router, presence_topic(name, user_id));
+}
+
 struct subscription *subscription_find(const struct endpoint *endpoint, struct slice user_id)
 {
     char name[ROUTER_TOPIC_BYTES_MAX];
@@ -20,8 +26,7 @@ size_t subscription_count_with(const struct endpoint *endpoint, const struct sli
 {
     size_t held = 0;
     for (const struct subscription *at = endpoint->subscriptions; at; at = at->next)
-        held +=
-            presence_topic_user((struct slice){at->topic->name, at->topic->name_len}).data != NULL;
+        held += presence_topic_user(topic_name(at->topic)).data != NULL;
     for (size_t i = 0; i < count; i++) {
         bool repeated = false;
         for (size_t j = 0; j < i && !repeated; j++)
@@ -31,26 +36,21 @@ size_t subscription_count_with(const struct endpoint *endpoint, const struct sli
     return held;
 }
 
-/* A new subscription has no view; an existing one keeps its view. */
-static bool subscription_add_one(struct presence_plane *plane, struct endpoint *endpoint,
-                                 struct slice user_id)
-{
-    char name[ROUTER_TOPIC_BYTES_MAX];
-    uint32_t before = endpoint->subscription_count;
-    struct subscription *held =
-        router_subscribe(plane->router, endpoint, presence_topic(name, user_id));
-    if (held && endpoint->subscription_count > before)
-        held->view = SUBSCRIPTION_UNDECIDED;
-    return held != NULL;
-}
-
+/* An existing subscription keeps its view. */
 bool subscription_add(struct presence_plane *plane, struct endpoint *endpoint,
                       const struct slice *users, size_t count)
 {
     uint32_t before = endpoint->subscription_count;
     bool added = true;
-    for (size_t i = 0; i < count && added; i++)
-        added = subscription_add_one(plane, endpoint, users[i]);
+    for (size_t i = 0; i < count && added; i++) {
+        char name[ROUTER_TOPIC_BYTES_MAX];
+        uint32_t held_before = endpoint->subscription_count;
+        struct subscription *held =
+            router_subscribe(plane->router, endpoint, presence_topic(name, users[i]));
+        if (held && endpoint->subscription_count > held_before)
+            held->view = SUBSCRIPTION_UNDECIDED;
+        added = held != NULL;
+    }
     metrics_add(plane->metrics, METRIC_SUBSCRIPTIONS,
                 (int64_t)(endpoint->subscription_count - before));
     return added;
@@ -82,11 +82,9 @@ void subscription_withdraw(struct presence_plane *plane, struct endpoint *endpoi
     }
 }
 
-void subscription_decide(struct presence_plane *plane, struct endpoint *endpoint,
-                         const struct slice *users, const struct privacy_decision *decisions,
-                         size_t count)
+void subscription_decide(struct endpoint *endpoint, const struct slice *users,
+                         const struct privacy_decision *decisions, size_t count)
 {
-    (void)plane;
     for (size_t i = 0; i < count; i++) {
         struct subscription *held = subscription_find(endpoint, users[i]);
         if (held)

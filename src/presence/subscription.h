@@ -15,6 +15,9 @@
 /* A view besides the privacy views: not decided yet, or unknown since a review failed. */
 enum { SUBSCRIPTION_UNDECIDED = PRIVACY_VIEWS };
 
+/* Returns the topic of a user's presence; NULL while nobody on this gateway subscribes to it. */
+struct topic *subscription_topic(const struct presence_plane *plane, struct slice user_id);
+
 /* Returns the endpoint's subscription to a user's presence, or NULL. */
 struct subscription *subscription_find(const struct endpoint *endpoint, struct slice user_id);
 
@@ -34,9 +37,8 @@ void subscription_withdraw(struct presence_plane *plane, struct endpoint *endpoi
                            const struct slice *users, size_t count);
 
 /* Sets the views that privacy decided for this endpoint. */
-void subscription_decide(struct presence_plane *plane, struct endpoint *endpoint,
-                         const struct slice *users, const struct privacy_decision *decisions,
-                         size_t count);
+void subscription_decide(struct endpoint *endpoint, const struct slice *users,
+                         const struct privacy_decision *decisions, size_t count);
 
 /* Records what the endpoint was told in a snapshot. If it heard a newer event before, the user is read
  * again (reread_queue.h). */

@@ -13,14 +13,9 @@ static bool route_matches(const struct table_node *node, struct slice key)
     return slice_equal(route_user(CONTAINER_OF(node, struct route, node)), key);
 }
 
-static struct slice router_topic_name(const struct topic *topic)
-{
-    return (struct slice){topic->name, topic->name_len};
-}
-
 static bool topic_matches(const struct table_node *node, struct slice key)
 {
-    return slice_equal(router_topic_name(CONTAINER_OF(node, struct topic, node)), key);
+    return slice_equal(topic_name(CONTAINER_OF(node, struct topic, node)), key);
 }
 
 bool router_init(struct router *router, uint64_t seed, struct bus *bus, struct encoder *encoder,
@@ -103,7 +98,7 @@ static void free_topic_if_empty(struct router *router, struct topic *topic)
 {
     if (topic->count)
         return;
-    bus_unsubscribe(router->bus, router_topic_name(topic));
+    bus_unsubscribe(router->bus, topic_name(topic));
     table_remove(&router->topics, &topic->node);
     list_remove(&topic->stale);
     free(topic->subscriptions);
@@ -160,7 +155,7 @@ static bool topic_reserve(struct topic *topic)
 struct subscription *router_subscription(const struct endpoint *endpoint, struct slice topic)
 {
     struct subscription *at = endpoint->subscriptions;
-    while (at && !slice_equal(router_topic_name(at->topic), topic))
+    while (at && !slice_equal(topic_name(at->topic), topic))
         at = at->next;
     return at;
 }

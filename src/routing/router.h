@@ -105,7 +105,12 @@ static inline struct slice route_user(const struct route *route)
     return (struct slice){route->user_id, route->user_id_len};
 }
 
-/* The endpoint's subscription to a topic, or NULL. */
+static inline struct slice topic_name(const struct topic *topic)
+{
+    return (struct slice){topic->name, topic->name_len};
+}
+
+/* Returns the endpoint's subscription to a topic, or NULL. */
 struct subscription *router_subscription(const struct endpoint *endpoint, struct slice topic);
 
 /* Subscribes, or returns the subscription there is. Returns NULL when out of memory. */

@@ -57,8 +57,7 @@ static void on_views_decided(void *arg, const struct slice *users,
 {
     struct pending_reply *pending = arg;
     if (pending->session)
-        subscription_decide(pending->session->context->presence, &pending->session->endpoint, users,
-                            decisions, count);
+        subscription_decide(&pending->session->endpoint, users, decisions, count);
 }
 
 /* A client that is told of a failure holds no subscription of it, unless another of its pending commands may

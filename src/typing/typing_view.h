@@ -34,7 +34,7 @@ enum {
     TYPING_VIEW_TICK_MS = 100,
     TYPING_VIEW_PUSHES_PER_TICK = 4,
     TYPING_VIEW_SHOWN_MAX = 50,
-    TYPING_VIEW_VISIBILITY_MS = 500, /* read again when older; less than the time between renewals */
+    TYPING_VIEW_VISIBILITY_MS = 500, /* read again when older; shorter than between renewals */
 };
 
 struct typing_views {

@@ -2,7 +2,6 @@
 
 #include "base/container.h"
 #include "base/id_list.h"
-#include "presence/presence_event.h"
 #include "presence/presence_query.h"
 #include "presence/subscription.h"
 
@@ -67,12 +66,6 @@ static void review_free(struct review *review)
     list_remove(&review->of_plane);
     id_list_free(&review->ids);
     free(review);
-}
-
-static struct topic *review_find_topic(struct presence_plane *plane, struct slice user_id)
-{
-    char name[ROUTER_TOPIC_BYTES_MAX];
-    return router_topic(plane->router, presence_topic(name, user_id));
 }
 
 /* ---- views ---- */
@@ -158,7 +151,7 @@ static void on_review_state_read(void *arg, enum state_status status,
         review_suspend(review);
         return;
     }
-    struct topic *topic = review_find_topic(review->plane, review->user_id);
+    struct topic *topic = subscription_topic(review->plane, review->user_id);
     struct presence_change change = {.presence = presences[0],
                                      .timestamp_ms = review->plane->clock->wall_ms};
     if (topic)
@@ -219,7 +212,7 @@ static void review_outdate(struct presence_plane *plane, struct slice user_id)
 
 void visibility_review_start(struct presence_plane *plane, struct slice user_id)
 {
-    struct topic *topic = review_find_topic(plane, user_id);
+    struct topic *topic = subscription_topic(plane, user_id);
     review_outdate(plane, user_id);
     presence_query_outdate(plane, user_id);
     for (size_t first = 0; topic && first < topic->count; first += REVIEW_VIEWERS_MAX) {
