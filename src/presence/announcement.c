@@ -27,7 +27,7 @@ void announcement_to_contact(struct announcement *announcement, struct endpoint 
     const struct presence_change *change = &announcement->contact.change;
     if (!endpoint->wants_announcements || change->announcement == PRESENCE_ANNOUNCE_NOTHING)
         return;
-    /* Came or left is one state, in a call or not another: they must not replace each other in a queue. */
+    /* Online and in_call are two states, which must not replace each other in an outbound queue. */
     enum message_type kind = announcement_is_for_chats(change->announcement)
                                  ? MESSAGE_CONTACT_PRESENCE
                                  : MESSAGE_CALL_DECLARE_START;

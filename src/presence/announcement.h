@@ -1,12 +1,12 @@
 /*
  * Announcements: "a contact came online" and "a member of this chat came online" as two events, for
- * endpoints that want them (routing/router.h, `wants_announcements`). Every endpoint is told once what a
- * user's presence is now, whichever change source (contact or chat) brings it first; these endpoints are
- * told in addition, for each source, what is new.
+ * endpoints with `wants_announcements` (routing/router.h). Every endpoint gets a user's new presence once,
+ * from the change source (contact or chat) that comes first. These endpoints also get one announcement from
+ * each source.
  *
- * As a contact one hears that the user came, left, or joined or left a call; in a chat only that the user
- * came or left, once however many chats they share. An announcement is an event, not a state: a change
- * that announces nothing, such as going idle, is silent.
+ * Contacts get an announcement when the user came online, left, or joined or left a call. Members of shared
+ * chats get one only when the user came online or left, and only once if they share several chats. An
+ * announcement is an event, not a state: a change that announces nothing, such as going idle, sends none.
  *
  *   struct announcement announcement;
  *   announcement_begin(&announcement, router, &change);
@@ -36,7 +36,7 @@ void announcement_to_contact(struct announcement *announcement, struct endpoint 
 void announcement_to_chat(struct announcement *announcement, struct endpoint *endpoint);
 void announcement_end(struct announcement *announcement);
 
-/* Returns whether chats hear such a change. */
+/* Returns whether members of shared chats get announcements of this kind. */
 bool announcement_is_for_chats(enum presence_announcement kind);
 
 #endif

@@ -9,11 +9,11 @@
 
 #include <cmocka.h>
 
-enum { HEARD_BYTES_MAX = 1024 };
+enum { RECEIVED_BYTES_MAX = 1024 };
 
 static struct world world;
 static struct client alice, bob, carol;
-static char heard[HEARD_BYTES_MAX];
+static char received[RECEIVED_BYTES_MAX];
 
 static int open_world(void **unused)
 {
@@ -47,18 +47,18 @@ static void connect_socketio(struct client *client, const char *user)
         continue;
 }
 
-/* The names of the events that came, each followed by a blank. */
+/* Returns the names of the events that came, each followed by a blank. */
 static const char *events(struct client *client)
 {
-    heard[0] = '\0';
+    received[0] = '\0';
     while (client_next(client) == CLIENT_TEXT) {
         const char *name = strstr(client->text, "[\"");
         const char *end = name ? strchr(name + 2, '"') : NULL;
         assert_non_null(end);
-        strncat(heard, name + 2, (size_t)(end - name - 2));
-        strcat(heard, " ");
+        strncat(received, name + 2, (size_t)(end - name - 2));
+        strcat(received, " ");
     }
-    return heard;
+    return received;
 }
 
 static void open_chat(struct client *client, const char *chat)
@@ -70,7 +70,7 @@ static void open_chat(struct client *client, const char *chat)
     assert_true(client_has(client, "chat_snapshot"));
 }
 
-static void contacts_hear_online_calls_and_offline(void **unused)
+static void contacts_get_announcements_of_online_calls_and_offline(void **unused)
 {
     (void)unused;
     connect_socketio(&alice, "alice");
@@ -106,7 +106,7 @@ static void a_second_device_of_an_away_user_announces_nothing(void **unused)
     client_hang_up(&alice);
 }
 
-static void chat_members_hear_online_and_offline_once(void **unused)
+static void chat_members_get_online_and_offline_once(void **unused)
 {
     (void)unused;
     connect_socketio(&alice, "alice");
@@ -123,10 +123,10 @@ static void contact_and_chat_as_sources_make_one_chat_event(void **unused)
 {
     (void)unused;
     fake_ledger_show(&world.ledger, "bob", LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_EVERYONE);
-    chat_members_hear_online_and_offline_once(unused);
+    chat_members_get_online_and_offline_once(unused);
 }
 
-static void other_members_hear_a_user_visible_to_everybody(void **unused)
+static void other_members_get_announcements_of_a_user_visible_to_everybody(void **unused)
 {
     (void)unused;
     connect_socketio(&carol, "carol");
@@ -143,7 +143,7 @@ static void other_members_hear_a_user_visible_to_everybody(void **unused)
     client_hang_up(&carol);
 }
 
-static void a_subscriber_who_is_a_contact_hears_the_contact_event_too(void **unused)
+static void a_subscriber_who_is_a_contact_gets_the_contact_event_too(void **unused)
 {
     (void)unused;
     connect_socketio(&alice, "alice");
@@ -155,7 +155,7 @@ static void a_subscriber_who_is_a_contact_hears_the_contact_event_too(void **unu
     client_hang_up(&alice);
 }
 
-static void native_clients_hear_only_the_change(void **unused)
+static void native_clients_get_only_the_change(void **unused)
 {
     (void)unused;
     client_connect(&alice, &world, "alice");
@@ -173,13 +173,13 @@ static void native_clients_hear_only_the_change(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(contacts_hear_online_calls_and_offline),
+        TEST(contacts_get_announcements_of_online_calls_and_offline),
         TEST(a_second_device_of_an_away_user_announces_nothing),
-        TEST(chat_members_hear_online_and_offline_once),
+        TEST(chat_members_get_online_and_offline_once),
         TEST(contact_and_chat_as_sources_make_one_chat_event),
-        TEST(other_members_hear_a_user_visible_to_everybody),
-        TEST(a_subscriber_who_is_a_contact_hears_the_contact_event_too),
-        TEST(native_clients_hear_only_the_change),
+        TEST(other_members_get_announcements_of_a_user_visible_to_everybody),
+        TEST(a_subscriber_who_is_a_contact_gets_the_contact_event_too),
+        TEST(native_clients_get_only_the_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /*
- * The last known presence of users, for when the state store is unavailable: an old answer that is marked
- * stale is worth more than none.
+ * The last known presence of users. It answers queries, marked as stale, while the state store is
+ * unavailable.
  *
  * A fixed table of LAST_KNOWN_USERS entries in sets of LAST_KNOWN_WAYS; in a full set a new user replaces the
  * entry that was noted longest ago. Users are identified by a keyed 64-bit hash. Nothing from here is shown
@@ -22,8 +22,8 @@ struct last_known;
 struct last_known *last_known_make(uint64_t hash_seed);
 void last_known_free(struct last_known **known);
 
-/* Notes a presence as the store has it, unless a newer version is known. `known` may be NULL, here and
- * below: then nothing is kept and nothing is found. */
+/* Notes a presence that the store returned or published, unless a newer version was noted. `known` may be
+ * NULL, here and below: then nothing is kept and nothing is found. */
 void last_known_note(struct last_known *known, const struct presence *presence);
 
 /* Finds the presence that was noted last; its user_id is the caller's slice. Returns false if there is none. */

@@ -42,8 +42,8 @@ void notify_chats(struct presence_plane *plane, const struct id_list *chats,
     buffer_free(&payload);
 }
 
-/* Contacts come first: where they see last seen and others do not, the chats' version of the change,
- * which says less, must not reach them before their own. */
+/* Contacts come first: if they see last seen and others do not, the chats' variant of the change, which
+ * shows less, must not reach a contact before the contact's own variant. */
 static void notify_send(const struct notification *notification, const struct social_graph *graph)
 {
     struct ledger_settings settings = {(enum ledger_visibility)graph->presence_visibility,

@@ -3,14 +3,13 @@
  *
  *   subscribers      by the topic `presence:<user>` (presence_plane.c), not here
  *   contacts online  by a push to their gateways (push.h), unless the user hides from contacts
- *   open chats       by the topic `chat:<chat>:presence`, if the user shows presence to everybody: contacts
- *                    already have it, and everybody else except the users in `except`, who are blocked, may
- *                    have it
+ *   open chats       by the topic `chat:<chat>:presence`, if the user shows presence to everybody; not to
+ *                    the users in `except`: the blocked users, and contacts if they see more than others
  *
- * Contacts and chats come from the user's social graph (contacts/graph_reader.h). When it is not known, a
- * change reaches no contact and no chat; a presence query still shows it.
+ * Contacts and chats come from the user's social graph (contacts/graph_reader.h). If the graph cannot be
+ * read, a change reaches no contact and no chat; a presence query still shows it.
  *
- * Part of the presence plane, on its thread. A plane without a graph store tells nobody here.
+ * Part of the presence plane, on its thread. A plane without a graph store does nothing here.
  */
 #ifndef ROLLCALL_PRESENCE_NOTIFY_H
 #define ROLLCALL_PRESENCE_NOTIFY_H

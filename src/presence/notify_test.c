@@ -1,4 +1,4 @@
-/* Who hears a change without a subscription, with a ledger that answers as the test wants. */
+/* Users without a subscription: which of them get a change, with a ledger that the test controls. */
 #include "presence/notify.h"
 
 #include "presence/presence_plane.h"
@@ -32,7 +32,7 @@ static size_t loads(void)
     return world.ledger.asked[LEDGER_GRAPH];
 }
 
-static void contacts_hear_a_change_and_others_do_not(void **unused)
+static void contacts_get_a_change_and_others_do_not(void **unused)
 {
     (void)unused;
     client_set_away(&bob, true);
@@ -92,7 +92,7 @@ static void a_graph_loaded_before_a_drop_is_not_used(void **unused)
     client_expect_change(&carol, "bob", "away");
 }
 
-static void without_the_ledger_contacts_hear_nothing_until_it_answers(void **unused)
+static void without_the_ledger_contacts_get_nothing_until_it_answers(void **unused)
 {
     (void)unused;
     graph_reader_drop(&world.presence->graphs, SLICE("bob"));
@@ -138,16 +138,16 @@ struct aging_store {
 
 static struct aging_store aging;
 
-static void return_aged(void *arg, enum state_status status, const struct graph_lookup *audience)
+static void return_aged(void *arg, enum state_status status, const struct graph_lookup *found)
 {
     (void)arg;
-    struct graph_lookup aged = *audience;
+    struct graph_lookup aged = *found;
     aged.aged = aged.known;
     aging.done(aging.arg, status, &aged);
 }
 
-static void aging_audience(struct graph_store *store, struct slice user_id, graph_lookup_done done,
-                           void *arg)
+static void aging_lookup(struct graph_store *store, struct slice user_id, graph_lookup_done done,
+                         void *arg)
 {
     (void)store;
     aging.done = done;
@@ -186,7 +186,7 @@ static void aging_free(struct graph_store *store)
 static void age_all_graphs(void)
 {
     static const struct graph_store_operations OPERATIONS = {
-        .lookup = aging_audience,
+        .lookup = aging_lookup,
         .put = aging_put,
         .drop = aging_drop,
         .set_online = aging_set_online,
@@ -206,7 +206,7 @@ static void an_aged_graph_is_used_while_it_is_loaded_again(void **unused)
     client_expect_change(&alice, "bob", "away"); /* before the ledger has answered */
     assert_int_equal(loads(), before + 1);
     client_set_away(&bob, false);
-    client_expect_change(&alice, "bob", "online"); /* the ledger is asked once */
+    client_expect_change(&alice, "bob", "online"); /* the ledger is read once */
     assert_int_equal(loads(), before + 1);
     world.ledger.holding = false;
     fake_ledger_release_all(&world.ledger);
@@ -235,7 +235,7 @@ static void an_aged_graph_that_became_empty_is_dropped(void **unused)
     age_all_graphs();
     world.ledger.contact_count = 0;
     client_set_away(&bob, true);
-    client_expect(&alice, "presence_changed"); /* the last change that she hears */
+    client_expect(&alice, "presence_changed"); /* the last change that she gets */
     world_settle(&world);
     assert_int_equal(aging.drops, 1);
     client_set_away(&bob, false);
@@ -246,11 +246,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
-        TEST(contacts_hear_a_change_and_others_do_not),
+        TEST(contacts_get_a_change_and_others_do_not),
         TEST(a_graph_is_loaded_once_for_many_changes),
         TEST(changes_wait_for_one_load_in_order),
         TEST(a_graph_loaded_before_a_drop_is_not_used),
-        TEST(without_the_ledger_contacts_hear_nothing_until_it_answers),
+        TEST(without_the_ledger_contacts_get_nothing_until_it_answers),
         TEST(reads_that_wait_for_a_load_are_bounded),
         TEST(an_aged_graph_is_used_while_it_is_loaded_again),
         TEST(an_aged_graph_is_used_without_the_ledger),

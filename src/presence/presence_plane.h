@@ -1,15 +1,16 @@
 /*
- * The presence plane of one gateway: leases in, transitions out, and who is told.
+ * The presence plane of one gateway: it turns leases into transitions, and transitions into events for
+ * viewers.
  *
  *   session ──open, renew, idle, close──► plane ──► state store ──transition──► plane ──► bus
  *   bus ──event──► plane ──(privacy decides per subscriber)──► router ──► connections
  *
  * Renewals are collected and sent to the store in batches (presence_flush(), several times a second). The
  * reaper (presence_reap()) turns leases that were not renewed into transitions. Every transition is
- * published once, by the gateway whose operation made it; if that gateway does not learn the result, it
+ * published once, by the gateway whose operation made it; if that gateway does not receive the result, it
  * publishes what it reads later (reread_queue.h). The last-seen time goes to the ledger asynchronously.
  *
- * One per worker, on its thread. It knows no socket and no connection.
+ * One per worker, on its thread. It has no access to sockets and connections.
  */
 #ifndef ROLLCALL_PRESENCE_PRESENCE_PLANE_H
 #define ROLLCALL_PRESENCE_PRESENCE_PLANE_H
@@ -33,10 +34,10 @@
 
 enum { PRESENCE_RENEWALS_MAX = 256 };
 
-/* Tells a session something about one of its leases. */
+/* Notifies the session that holds this lease. */
 typedef void (*presence_lease_hook)(void *arg, struct slice user_id, const struct ulid *conn_id);
 
-/* `stored` says whether the store has accepted the operation. */
+/* `stored`: the store has accepted the operation. */
 typedef void (*presence_done)(void *arg, bool stored);
 
 struct presence_plane {
@@ -50,7 +51,7 @@ struct presence_plane {
     struct metrics *metrics;
     struct last_known *last_known; /* NULL: nothing is kept for when the store is unavailable */
     struct graph_reader graphs; /* made with graph_reader_init(); without it nobody has contacts */
-    /* The store no longer knows this lease: its session must open it again. */
+    /* The store has lost this lease: its session must open it again. */
     presence_lease_hook on_lease_lost;
     /* The store did not answer for this lease: its session should renew it again soon. May be NULL. */
     presence_lease_hook on_renewal_failed;

@@ -1,4 +1,4 @@
-/* Leases in, transitions out: who is told what and when, also while the state store is unavailable. */
+/* Leases, transitions and the events they cause, also while the state store is unavailable. */
 #include "presence/presence_plane.h"
 
 #include "support/client.h"
@@ -97,7 +97,7 @@ static void ignore(void *arg, bool registered)
     assert_true(registered);
 }
 
-/* As one of a gateway that crashed: nobody renews it. */
+/* A lease of a gateway that crashed: nobody renews it. */
 static void an_expired_lease_is_reaped_and_shows_its_last_heartbeat(void **unused)
 {
     (void)unused;
@@ -127,9 +127,9 @@ static void any_number_of_renewals_is_sent_in_batches(void **unused)
 {
     (void)unused;
     open_with(WORLD_DEFAULTS);
-    const struct ulid nobodys = {{2}};
+    const struct ulid conn_id = {{2}};
     for (int i = 0; i < 2 * PRESENCE_RENEWALS_MAX + 3; i++)
-        presence_renew(world.presence, SLICE("nobody"), &nobodys, 0);
+        presence_renew(world.presence, SLICE("nobody"), &conn_id, 0);
     assert_int_equal(world.presence->renewal_count, 3);
     presence_flush(world.presence);
     assert_int_equal(world.presence->renewal_count, 0);
@@ -173,7 +173,7 @@ static bool not_available(struct state_store *store)
     return false;
 }
 
-/* ---- a store that does what it is asked, and whose answer is lost ---- */
+/* ---- a store that executes operations but loses its answers ---- */
 
 static const struct state_store_operations *real_operations;
 
@@ -185,15 +185,15 @@ static void ignore_transition(void *arg, enum state_status status,
     assert_int_equal(status, STATE_OK);
 }
 
-static void open_unheard(struct state_store *store, const struct lease *lease,
-                         state_transition_done done, void *arg)
+static void open_without_answer(struct state_store *store, const struct lease *lease,
+                                state_transition_done done, void *arg)
 {
     real_operations->open(store, lease, ignore_transition, NULL);
     done(arg, STATE_UNKNOWN, &(struct state_transition){.presence.user_id = lease->user_id});
 }
 
-static void close_unheard(struct state_store *store, struct slice user_id,
-                          const struct ulid *conn_id, state_transition_done done, void *arg)
+static void close_without_answer(struct state_store *store, struct slice user_id,
+                                 const struct ulid *conn_id, state_transition_done done, void *arg)
 {
     real_operations->close(store, user_id, conn_id, ignore_transition, NULL);
     done(arg, STATE_UNKNOWN, &(struct state_transition){.presence.user_id = user_id});
@@ -203,12 +203,12 @@ static void lose_answers(struct state_store_operations *lossy)
 {
     real_operations = world.presence->store->operations;
     *lossy = *real_operations;
-    lossy->open = open_unheard;
-    lossy->close = close_unheard;
+    lossy->open = open_without_answer;
+    lossy->close = close_without_answer;
     world.presence->store->operations = lossy;
 }
 
-static void hear_answers(void)
+static void restore_answers(void)
 {
     world.presence->store->operations = real_operations;
 }
@@ -223,7 +223,7 @@ static void a_close_without_an_answer_is_published_later(void **unused)
     lose_answers(&lossy);
     client_hang_up(&bob);
     client_expect_nothing(&alice);
-    hear_answers();
+    restore_answers();
     world_advance(&world, world.config.presence.reap_interval_ms);
     assert_true(expect_change("offline") > version);
     world_advance(&world, world.config.presence.reap_interval_ms);
@@ -243,7 +243,7 @@ static void an_open_without_an_answer_is_published_later(void **unused)
     world_token(&world, "bob", "", 60000, token);
     client_upgrade(&phone, token);
     assert_int_equal(client_response(&phone), 503);
-    hear_answers();
+    restore_answers();
     client_hang_up(&phone);
     client_connect(&bob, &world, "bob");
     client_expect_nothing(&alice);
@@ -253,7 +253,7 @@ static void an_open_without_an_answer_is_published_later(void **unused)
     close_world();
 }
 
-/* Returns alice's view of bob in a query. */
+/* Queries bob as alice and checks the result. */
 static void expect_answer(const char *status, bool stale)
 {
     client_send(&alice, "{\"type\":\"query_presence\",\"user_ids\":[\"bob\"]}");
@@ -284,7 +284,7 @@ static void the_last_known_presence_is_shown_as_stale(void **unused)
     close_world();
 }
 
-/* The store came back without its memory: `stale` must not reveal that somebody was known before. */
+/* The store came back without its data: `stale` must not reveal that bob had a record before. */
 static void a_hidden_user_looks_the_same_known_or_not(void **unused)
 {
     (void)unused;

@@ -20,7 +20,7 @@ struct pending_query {
     struct slice viewer;
     struct id_list users; /* owned */
     struct privacy_decision *decisions;
-    struct presence *known; /* what the ledger knows, last seen and version; then the results */
+    struct presence *known; /* the ledger's last seen and version; then the results */
     bool *undecided;        /* users without a profile */
 };
 
@@ -55,7 +55,7 @@ static void query_free(struct pending_query *query)
 
 /* ---- what the viewer sees ---- */
 
-/* Completes the store's record with the ledger's, which remembers users that the store has forgotten. */
+/* Completes the store's record with the ledger's, which also has users that the store has dropped. */
 static struct presence query_merge(const struct presence *state, const struct presence *ledger)
 {
     struct presence merged = *state;
@@ -66,8 +66,8 @@ static struct presence query_merge(const struct presence *state, const struct pr
     return merged;
 }
 
-/* Returns whether the store, unavailable (NULL) or back without its memory, knows less about the user than
- * was known before. The ledger has the version of every user who left. */
+/* Returns whether the store's record is missing (NULL: the store is unavailable) or older than the last known
+ * presence, because the store came back without its data. The ledger has the version of every user who left. */
 static bool query_state_is_behind(const struct pending_query *query, size_t index,
                                   const struct presence *state, const struct presence *last)
 {
@@ -76,8 +76,8 @@ static bool query_state_is_behind(const struct pending_query *query, size_t inde
             resync_may_have_forgotten(query->plane));
 }
 
-/* One user as the viewer may see them: as the store says or, where it does not know, as last known and
- * marked stale. For a hidden user `stale` does not reveal whether they were known. */
+/* Returns one user's presence as the viewer may see it: the store's or, if that is missing or behind, the
+ * last known one, marked stale. For a hidden user `stale` does not reveal whether there was a record. */
 static struct presence query_result(struct pending_query *query, size_t index,
                                     const struct presence *state)
 {

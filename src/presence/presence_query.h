@@ -5,15 +5,14 @@
  * `on_decided` (may be NULL) runs when the views are known and before the state is read: a subscriber sets
  * the views of its subscriptions there, so that no change falls in between. If the visibility of a user
  * changes while the ledger or the store is read, the query starts again and `on_decided` runs again, so
- * that no old setting wins. `done` runs exactly once, last; with `ok` false nothing is known.
+ * that no old setting wins. `done` runs exactly once, last; with `ok` false there are no results.
  *
- * While the state store is unavailable, or has come back and does not know a user yet, the presence is
+ * While the state store is unavailable, or has come back without a record of the user, the presence is
  * returned as last known (last_known.h), or as unknown, and marked stale.
  *
- * When the ledger does not answer, cached profiles decide as far as they are known (cached_profiles.h). A
- * query that is to set views is given up if a profile is missing, and every query if all are missing; then
- * `on_undecided` (may be NULL) runs instead of `on_decided`. Any other query shows a user without a cached
- * profile as unknown and stale.
+ * When the ledger does not answer, cached profiles decide (cached_profiles.h). A query that sets views is
+ * given up if one profile is missing, and every query if all are missing; then `on_undecided` (may be NULL)
+ * runs instead of `on_decided`. Any other query shows a user without a cached profile as unknown and stale.
  */
 #ifndef ROLLCALL_PRESENCE_PRESENCE_QUERY_H
 #define ROLLCALL_PRESENCE_PRESENCE_QUERY_H

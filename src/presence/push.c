@@ -13,8 +13,8 @@ struct push_sending {
     struct presence_plane *plane;
 };
 
-/* A visibility change must not wait until the store is back, or knows its routes again, so it is broadcast.
- * Other changes are not: without the store there are none, and viewers are told that what they know is stale. */
+/* A visibility change must not wait until the store is back and has its routes again, so it is broadcast.
+ * Other changes are not: without the store there are none, and query results are marked stale. */
 static void on_push_routed(struct delivery_payload *payload, enum state_status status,
                            const struct state_routes *routes)
 {

@@ -51,7 +51,7 @@ void reread_queue_add_user(struct presence_plane *plane, struct slice user_id,
     bool is_full = plane->rereads.uncertain_count >= REREAD_UNCERTAIN_MAX;
     struct uncertain_user *user = is_full ? NULL : malloc(sizeof(*user) + user_id.len);
     if (!user) {
-        log_warn("presence_in_doubt", "user=%s", log_quote(user_id));
+        log_warn("uncertain_user_dropped", "user=%s", log_quote(user_id));
         return;
     }
     *user =

@@ -2,9 +2,9 @@
  * The re-read queue: users whose presence has to be read from the state store again, at a bounded pace.
  *
  *   entry           why it is here                           what follows from the read
- *   uncertain user  the store did not say whether an         the presence is published as if it had just
- *                   operation took effect (STATE_UNKNOWN),   changed; whoever knows it already recognises
- *                   so no gateway has published the change   the version
+ *   uncertain user  an operation may have taken effect       the presence is published as if it had just
+ *                   (STATE_UNKNOWN), and no gateway has      changed; receivers that have this version
+ *                   published the change                     already drop it
  *   stale topic     the bus may have missed events of the    each local subscriber to whom it is new is
  *                   topic `presence:<user>` (resync.h), or   told (routing/router.h)
  *                   an event overtook a snapshot
@@ -15,10 +15,10 @@
  * resync_run() calls reread_queue_run() with each presence_reap(). A run allows the users who waited when
  * it began: at most REREAD_USERS_PER_READ uncertain users, and REREAD_READS_PER_RUN reads' worth of stale
  * topics. One read is pending at a time, with at most REREAD_USERS_PER_READ users, uncertain users first.
- * What a failed read asked for goes back to the end of the queue and waits for the next run.
+ * The entries of a failed read go back to the end of the queue and wait for the next run.
  *
- * Uncertain users are not read while the store may have come back without its memory (resync.h): it
- * would not know them yet. Beyond REREAD_UNCERTAIN_MAX the newest are left to their next transition.
+ * Uncertain users are not read while the store may have come back without its data (resync.h): it
+ * may not have their records yet. Beyond REREAD_UNCERTAIN_MAX the newest are left to their next transition.
  *
  * Topics belong to the router, which takes a topic off the queue when it frees it. Part of the presence
  * plane, on its thread.

@@ -10,18 +10,17 @@
  *   server:<gateway>:deliver  each user connected here gets a presence_snapshot of the contacts that changed
  *                             since the store was last known to be healthy (resync_contacts.h)
  *
- * A store that was unreachable may have come back without its memory; then it knows nobody until the
- * gateways have registered their leases again. So chats are sent again only RESYNC_SETTLE_MS later, and for
- * the length of a lease what was last known outweighs a missing record (presence_query.h).
+ * A store that was unreachable may have come back without its data; then it is empty until the gateways
+ * have registered their leases again. So chats are sent again only RESYNC_SETTLE_MS later, and for the
+ * length of a lease the last known presence outweighs a missing record (presence_query.h).
  *
- * A topic that became live for the first time has a gap too. It costs nothing unless somebody had read the
- * state already: a subscription gets its view before its state is read, so a subscriber without a view
+ * A topic that became live for the first time has a gap too. It costs nothing unless a subscriber has read
+ * the state already: a subscription gets its view before its state is read, so a subscriber without a view
  * reads later and misses nothing.
  *
- * The client has to recover messages, call signals and deliveries that were on their way to this gateway
- * while its subscription was broken and that Redis reported as received: messages by sync_request, which the
- * sequence in a chat_snapshot or in the next message calls for; the rest is lost, as the bus delivers at
- * most once.
+ * Resync does not recover deliveries that Redis reported as received while this gateway's subscription was
+ * broken. A client gets missed messages by sync_request, when it sees the sequence in a chat_snapshot or in
+ * the next message; call signals and other events are lost, because the bus delivers at most once.
  *
  * resync_run(), which the plane calls with each presence_reap(), does a bounded part: at most
  * RESYNC_CHATS_PER_RUN snapshots, one run of the re-read queue, and RESYNC_CONTACTS_PER_RUN users' contacts.
@@ -69,7 +68,7 @@ void resync_free(struct resync *resync);
 /* The bus may have missed events of the topic of this name; SLICE_NONE: of any topic. */
 void resync_gap(struct presence_plane *plane, struct slice name);
 
-/* Returns whether the store may not know every connected user yet. */
+/* Returns whether the store may lack records of connected users. */
 bool resync_may_have_forgotten(const struct presence_plane *plane);
 
 /* Does a bounded part of what waits. */

@@ -90,7 +90,7 @@ static void contacts_resync_query_next(struct contacts_resync *user)
                    &(struct presence_query_handler){.done = on_contacts_queried, .arg = user});
 }
 
-/* If the ledger does not answer, the user's knowledge of the contacts stays as it is. */
+/* If the ledger does not answer, the user gets no snapshot. */
 static void on_contacts_listed(void *arg, const struct ledger_ids_outcome *outcome)
 {
     struct contacts_resync *user = arg;

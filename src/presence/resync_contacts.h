@@ -1,9 +1,9 @@
 /*
- * Contacts' changes that a gateway may have missed: the part of resync.h that goes through the users
- * connected here. Each gets a presence_snapshot of the contacts that changed since the store was last
- * known to be healthy, less RESYNC_UNDETECTED_MS; a version is at least the time of its change
- * (store/state_store.h). It is a snapshot because it also contains changes that did arrive, which must
- * not look like new changes.
+ * Resync of contacts (the part of resync.h that goes through the users connected here): the gateway may have
+ * missed pushes about changes of their contacts. Each user gets a presence_snapshot of the contacts that
+ * changed since the store was last known to be healthy, less RESYNC_UNDETECTED_MS; a version is at least the
+ * time of its change (store/state_store.h). It is a snapshot because it also contains changes that did
+ * arrive, which must not look like new changes.
  */
 #ifndef ROLLCALL_PRESENCE_RESYNC_CONTACTS_H
 #define ROLLCALL_PRESENCE_RESYNC_CONTACTS_H

@@ -1,4 +1,4 @@
-/* Resync while memory runs out: what was missed is told later, or the connection is closed with a reason;
+/* Resync while memory runs out: a missed change is delivered later, or the connection is closed with a reason;
  * nothing is forgotten and nothing leaks. */
 #include "presence/resync.h"
 
@@ -10,34 +10,34 @@
 
 #include <cmocka.h>
 
-enum { HEAL_MS = 2000, ALLOCATIONS_MAX = 200 };
+enum { RESYNC_TIME_MS = 2000, ALLOCATIONS_MAX = 200 };
 
 static struct world world;
 static struct client alice, bob;
 
-static void lose(struct bus *bus, struct slice topic, struct slice payload)
+static void lose_event(struct bus *bus, struct slice topic, struct slice payload)
 {
     (void)bus, (void)topic, (void)payload;
 }
 
 /* Bob connects, and alice, who has subscribed to him, misses the event. */
-static void miss_something(void)
+static void miss_a_change(void)
 {
-    static const struct bus_operations DEAF = {.publish = lose};
-    static struct bus deaf = {.operations = &DEAF};
-    struct bus *hearing = world.presence->bus;
+    static const struct bus_operations LOSING_OPERATIONS = {.publish = lose_event};
+    static struct bus losing_bus = {.operations = &LOSING_OPERATIONS};
+    struct bus *real_bus = world.presence->bus;
     fake_ledger_show(&world.ledger, "bob", LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_EVERYONE);
     client_connect(&alice, &world, "alice");
     client_send(&alice, "{\"type\":\"subscribe_presence\",\"user_ids\":[\"bob\"]}");
     client_expect(&alice, "presence_snapshot");
-    world.presence->bus = &deaf;
+    world.presence->bus = &losing_bus;
     client_connect(&bob, &world, "bob");
-    world.presence->bus = hearing;
+    world.presence->bus = real_bus;
     client_expect_nothing(&alice);
 }
 
-/* Returns whether alice knows by now: bob's state, that nothing is shown to her any more (there was no memory
- * to decide whether she may see it), or that her connection is closed. */
+/* Returns whether alice was told bob's state or that it is hidden (there was no memory to decide whether she
+ * may see it), or her connection was closed. */
 static bool is_told(void)
 {
     bool told = false;
@@ -48,17 +48,17 @@ static bool is_told(void)
     return told || event == CLIENT_CLOSE;
 }
 
-static size_t live_through(alloc_fault_start fail_at, size_t n)
+static size_t resync_with_failures(alloc_fault_start fail_at, size_t n)
 {
     world_open(&world, WORLD_DEFAULTS);
-    miss_something();
+    miss_a_change();
     fail_at(n);
     resync_gap(world.presence, SLICE_NONE);
-    world_advance(&world, HEAL_MS);
+    world_advance(&world, RESYNC_TIME_MS);
     size_t failed = alloc_fault_off();
     bool told = is_told();
     assert_true(told || failed > 0);
-    world_advance(&world, HEAL_MS);
+    world_advance(&world, RESYNC_TIME_MS);
     assert_true(told || is_told());
     assert_true(resync_is_idle(world.presence));
     client_hang_up(&alice);
@@ -70,13 +70,13 @@ static size_t live_through(alloc_fault_start fail_at, size_t n)
 static void a_resync_survives_any_failed_allocation(void **unused)
 {
     (void)unused;
-    assert_in_range(alloc_fault_sweep(alloc_fault_after, live_through), 4, ALLOCATIONS_MAX);
+    assert_in_range(alloc_fault_sweep(alloc_fault_after, resync_with_failures), 4, ALLOCATIONS_MAX);
 }
 
 static void a_resync_survives_a_time_without_memory(void **unused)
 {
     (void)unused;
-    assert_in_range(alloc_fault_sweep(alloc_fault_from, live_through), 4, ALLOCATIONS_MAX);
+    assert_in_range(alloc_fault_sweep(alloc_fault_from, resync_with_failures), 4, ALLOCATIONS_MAX);
 }
 
 int main(void)

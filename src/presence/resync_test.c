@@ -1,4 +1,4 @@
-/* Missed events: what is told afterwards, once, and what costs nothing. */
+/* Resync after missed events: clients get each missed change once, and nothing else is read. */
 #include "presence/resync.h"
 
 #include "base/container.h"
@@ -13,31 +13,31 @@
 
 #include <cmocka.h>
 
-enum { HEAL_MS = 2000, LATER_MS = 2 * RESYNC_UNDETECTED_MS, CROWD = 250 };
+enum { RESYNC_TIME_MS = 2000, LATER_MS = 2 * RESYNC_UNDETECTED_MS, CROWD = 250 };
 
 static struct world world;
 static struct client alice, bob;
 
 /* ---- a bus that loses every event ---- */
 
-static void lose(struct bus *bus, struct slice topic, struct slice payload)
+static void lose_event(struct bus *bus, struct slice topic, struct slice payload)
 {
     (void)bus, (void)topic, (void)payload;
 }
 
-static const struct bus_operations DEAF = {.publish = lose};
-static struct bus deaf = {.operations = &DEAF};
-static struct bus *hearing;
+static const struct bus_operations LOSING_OPERATIONS = {.publish = lose_event};
+static struct bus losing_bus = {.operations = &LOSING_OPERATIONS};
+static struct bus *real_bus;
 
 static void break_bus(void)
 {
-    hearing = world.presence->bus;
-    world.presence->bus = &deaf;
+    real_bus = world.presence->bus;
+    world.presence->bus = &losing_bus;
 }
 
-static void mend_bus(void)
+static void restore_bus(void)
 {
-    world.presence->bus = hearing;
+    world.presence->bus = real_bus;
 }
 
 /* ---- who gets a new snapshot of a chat ---- */
@@ -55,7 +55,7 @@ static void note_shown(struct endpoint *endpoint, struct slice chat_id)
 static void gap(const char *topic)
 {
     resync_gap(world.presence, slice_of(topic));
-    world_advance(&world, HEAL_MS);
+    world_advance(&world, RESYNC_TIME_MS);
     assert_true(resync_is_idle(world.presence));
 }
 
@@ -91,7 +91,7 @@ static void expect_change(const char *status)
 
 /* ---- subscribers ---- */
 
-static void a_missed_change_is_told_once(void **unused)
+static void a_missed_change_is_delivered_once(void **unused)
 {
     (void)unused;
     subscribe("bob");
@@ -99,7 +99,7 @@ static void a_missed_change_is_told_once(void **unused)
     break_bus();
     client_connect(&bob, &world, "bob");
     client_expect_nothing(&alice);
-    mend_bus();
+    restore_bus();
     gap("presence:bob");
     expect_change("online");
     assert_int_equal(world_metric(&world, METRIC_RESYNC_TOLD), 1);
@@ -111,7 +111,7 @@ static void a_missed_change_is_told_once(void **unused)
     client_expect_nothing(&alice);
 }
 
-/* They are offline as before, but were seen since. */
+/* Bob is offline as before, but was seen since. */
 static void a_user_who_came_and_left_has_a_new_last_seen(void **unused)
 {
     (void)unused;
@@ -121,14 +121,14 @@ static void a_user_who_came_and_left_has_a_new_last_seen(void **unused)
     break_bus();
     client_connect(&bob, &world, "bob");
     client_hang_up(&bob);
-    mend_bus();
+    restore_bus();
     gap(NULL);
     expect_change("offline");
     assert_false(client_has(&alice, "\"last_seen\":null"));
     client_expect_nothing(&alice);
 }
 
-static void a_user_who_left_and_came_back_is_not_told(void **unused)
+static void a_user_who_left_and_came_back_causes_no_event(void **unused)
 {
     (void)unused;
     subscribe("bob");
@@ -138,7 +138,7 @@ static void a_user_who_left_and_came_back_is_not_told(void **unused)
     break_bus();
     client_hang_up(&bob);
     client_connect(&bob, &world, "bob");
-    mend_bus();
+    restore_bus();
     gap("presence:bob");
     client_expect_nothing(&alice);
     client_hang_up(&bob);
@@ -155,7 +155,7 @@ static void a_missed_privacy_change_takes_effect(void **unused)
                      LEDGER_VISIBLE_NOBODY); /* and no event arrives */
     break_bus();
     client_send(&bob, "{\"type\":\"heartbeat\",\"active\":false}");
-    mend_bus();
+    restore_bus();
     gap("presence:bob");
     expect_change("unknown");
     client_expect_nothing(&alice);
@@ -206,7 +206,7 @@ static void many_stale_topics_are_read_in_batches(void **unused)
         snprintf(text, sizeof(text), "user-%zu", i);
         client_connect(&others[i], &world, text);
     }
-    mend_bus();
+    restore_bus();
     gap(NULL);
     assert_int_equal(world_metric(&world, METRIC_RESYNC_TOLD), CROWD);
     for (size_t i = 0; i < CROWD / 10; i++) {
@@ -262,7 +262,7 @@ static void a_snapshot_older_than_an_event_is_corrected(void **unused)
     subscribe("bob");
     client_expect(&alice, "presence_snapshot");
     subscription_told(world.presence, &world_session(&world, "alice")->endpoint, &old, 1);
-    world_advance(&world, HEAL_MS);
+    world_advance(&world, RESYNC_TIME_MS);
     expect_change("online");
     client_expect_nothing(&alice);
     client_hang_up(&bob);
@@ -286,9 +286,9 @@ static void all_viewers_of_a_chat_get_a_snapshot_over_several_runs(void **unused
     resync_run(world.presence);
     assert_int_equal(shown_count, RESYNC_CHATS_PER_RUN);
     resync_gap(world.presence, SLICE("chat:team:presence")); /* again for all of them */
-    world_advance(&world, HEAL_MS);
+    world_advance(&world, RESYNC_TIME_MS);
     assert_int_equal(shown_count, RESYNC_CHATS_PER_RUN + CROWD);
-    world_advance(&world, HEAL_MS);
+    world_advance(&world, RESYNC_TIME_MS);
     assert_int_equal(shown_count, RESYNC_CHATS_PER_RUN + CROWD);
     for (unsigned i = 0; i < CROWD; i++)
         router_detach(router, &crowd[i]);
@@ -313,10 +313,10 @@ static void an_open_chat_gets_a_new_snapshot(void **unused)
 /* Time passes while the clients stay alive. */
 static void wait_long(struct client *client)
 {
-    for (int64_t waited = 0; waited < LATER_MS; waited += HEAL_MS) {
+    for (int64_t waited = 0; waited < LATER_MS; waited += RESYNC_TIME_MS) {
         client_frame(&alice, CLIENT_PONG, "", 0);
         client_frame(client, CLIENT_PONG, "", 0);
-        world_advance(&world, HEAL_MS);
+        world_advance(&world, RESYNC_TIME_MS);
     }
 }
 
@@ -329,7 +329,7 @@ static void contacts_that_changed_since_are_in_a_snapshot(void **unused)
     break_bus();
     client_connect(&bob, &world, "bob");
     client_expect_nothing(&alice);
-    mend_bus();
+    restore_bus();
     gap("server:gw:deliver");
     client_expect(&alice, "presence_snapshot");
     assert_true(client_has(&alice, "\"user_id\":\"bob\",\"status\":\"online\""));
@@ -346,9 +346,9 @@ static void contacts_that_changed_since_are_in_a_snapshot(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_WORLD(a_missed_change_is_told_once),
+        IN_WORLD(a_missed_change_is_delivered_once),
         IN_WORLD(a_user_who_came_and_left_has_a_new_last_seen),
-        IN_WORLD(a_user_who_left_and_came_back_is_not_told),
+        IN_WORLD(a_user_who_left_and_came_back_causes_no_event),
         IN_WORLD(a_missed_privacy_change_takes_effect),
         IN_WORLD(a_subscriber_who_read_nothing_yet_needs_no_resync),
         IN_WORLD(many_stale_topics_are_read_in_batches),

@@ -94,8 +94,8 @@ void subscription_decide(struct endpoint *endpoint, const struct slice *users,
 
 /* ---- telling a state in the variants that views allow ---- */
 
-/* What a holder knows about a user, in a byte. For an offline user it is 0, which equals nothing: last seen
- * may differ. */
+/* Encodes what a holder was told about a user in a byte. For an offline user it is 0, which never compares as
+ * equal, because last seen may differ. */
 static uint8_t subscription_told_byte(const struct presence *presence)
 {
     enum { IN_CALL = 0x10 };

@@ -1,10 +1,10 @@
 /*
- * Presence subscriptions: an endpoint's standing wish to hear about a user, as far as privacy allows.
+ * Presence subscriptions: an endpoint receives a user's presence changes, as far as privacy allows.
  *
  * A subscription is made without a view, gets one when privacy has decided, and is reviewed whenever the
- * user's settings, contacts or blocks change (visibility_review.h). Without a view it hears nothing. It
- * records what its holder knows (routing/router.h), so that an event is told once and nothing old follows
- * something new.
+ * user's settings, contacts or blocks change (visibility_review.h). Without a view it receives nothing. It
+ * records what its holder was told (routing/router.h), so that no event is delivered twice or after a newer
+ * one.
  */
 #ifndef ROLLCALL_PRESENCE_SUBSCRIPTION_H
 #define ROLLCALL_PRESENCE_SUBSCRIPTION_H
@@ -40,7 +40,7 @@ void subscription_withdraw(struct presence_plane *plane, struct endpoint *endpoi
 void subscription_decide(struct endpoint *endpoint, const struct slice *users,
                          const struct privacy_decision *decisions, size_t count);
 
-/* Records what the endpoint was told in a snapshot. If it heard a newer event before, the user is read
+/* Records what the endpoint was told in a snapshot. If it received a newer event before, the user is read
  * again (reread_queue.h). */
 void subscription_told(struct presence_plane *plane, const struct endpoint *endpoint,
                        const struct presence *presences, size_t count);

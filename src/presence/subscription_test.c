@@ -1,4 +1,4 @@
-/* Subscriptions, with a ledger that answers as the test wants. For privacy see visibility_review_test.c. */
+/* Subscriptions, with a ledger that the test controls. For privacy see visibility_review_test.c. */
 #include "presence/subscription.h"
 
 #include "support/client.h"
@@ -36,7 +36,7 @@ static void subscribe(struct client *client, const char *user)
     client_send(client, json);
 }
 
-static void a_subscriber_hears_changes_until_it_unsubscribes(void **unused)
+static void a_subscriber_gets_changes_until_it_unsubscribes(void **unused)
 {
     (void)unused;
     subscribe(&alice, "bob");
@@ -83,7 +83,7 @@ static void repeated_users_count_once_against_the_limit(void **unused)
     assert_int_equal(world_metric(&world, METRIC_SUBSCRIPTIONS), 5);
 }
 
-static void a_change_between_subscribe_and_snapshot_is_told(void **unused)
+static void a_change_between_subscribe_and_snapshot_is_shown(void **unused)
 {
     (void)unused;
     world.ledger.holding = true;
@@ -153,10 +153,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
-        TEST(a_subscriber_hears_changes_until_it_unsubscribes),
+        TEST(a_subscriber_gets_changes_until_it_unsubscribes),
         TEST(a_slow_subscriber_gets_only_the_latest_state),
         TEST(repeated_users_count_once_against_the_limit),
-        TEST(a_change_between_subscribe_and_snapshot_is_told),
+        TEST(a_change_between_subscribe_and_snapshot_is_shown),
         TEST(a_failed_subscribe_leaves_no_subscription),
         TEST(a_failed_subscribe_keeps_earlier_subscriptions),
         TEST(one_of_two_pending_subscribes_may_fail),

@@ -71,7 +71,7 @@ static void on_viewer_graph_found(void *arg, enum state_status status,
     profiles_read_finish_one(read);
 }
 
-/* Users see themselves, whatever is cached. Without memory for the lookup the target stays unknown. */
+/* Users always see themselves. Without memory for the lookup the target stays unknown. */
 static void profiles_read_target(struct profiles_read *read, size_t index)
 {
     struct cached_profile *cached = &read->profiles[index];

@@ -1,10 +1,10 @@
 /*
- * Cached profiles: who may see whom, from the cached social graphs, while the ledger does not answer.
+ * Cached profiles: the privacy engine's input, from cached social graphs, while the ledger does not answer.
  *
  * A target's graph has its settings, its blocks and the contacts who are online; the viewer's graph has the
- * viewer's blocks. Both give a profile for the privacy engine as the ledger would, except that it says less
- * when unsure: a viewer who is not known to be online, or whose own graph is not cached, counts as no
- * contact. A target whose graph is not cached is unknown.
+ * viewer's blocks. Together they give the privacy engine the same profile as the ledger, or one that shows
+ * less: a viewer who is not cached as online, or whose own graph is not cached, counts as no contact. A
+ * target whose graph is not cached is unknown.
  *
  * Part of the presence plane, on its thread.
  */

@@ -1,4 +1,4 @@
-/* What viewers see while the ledger does not answer: as much as cached graphs allow, and never more than the
+/* While the ledger does not answer, viewers see as much as cached graphs allow, and never more than the
  * ledger would have shown. */
 #include "presence/visibility/cached_profiles.h"
 
@@ -15,7 +15,7 @@
 static struct world world;
 static struct client alice, bob, carol;
 
-/* Alice and bob are contacts; carol knows dave only. All graphs are cached: nobody is alone. */
+/* Alice and bob are contacts; carol is a contact of dave. Everybody has a contact, so all graphs are cached. */
 static int open_world(void **unused)
 {
     (void)unused;
@@ -180,7 +180,7 @@ static void relate(bool contacts, bool by_bob, bool by_alice)
 {
     world.ledger.contact_count = 0;
     world.ledger.block_count = 0;
-    fake_ledger_befriend(&world.ledger, "alice", "dave"); /* so that nobody is alone */
+    fake_ledger_befriend(&world.ledger, "alice", "dave"); /* so that both graphs are cached */
     fake_ledger_befriend(&world.ledger, "bob", "dave");
     if (contacts)
         fake_ledger_befriend(&world.ledger, "alice", "bob");

@@ -1,5 +1,5 @@
 /*
- * Privacy: who may see what of whom. Every output asks this one engine.
+ * The privacy engine decides what a viewer may see of a target. Every output uses it.
  *
  * It decides from the target's settings and the relation between viewer and target; it keeps no state. A
  * blocked viewer gets exactly what the setting `nobody` shows, so that a block cannot be recognised; a user
@@ -30,7 +30,7 @@ struct privacy_decision privacy_decide(struct slice viewer, const struct ledger_
 struct privacy_decision privacy_of_contact(const struct ledger_settings *settings);
 struct privacy_decision privacy_of_other(const struct ledger_settings *settings);
 
-/* A call needs a mutual contact, whatever the presence settings are. */
+/* Returns whether the caller may call the target: only contacts may, independently of presence settings. */
 bool privacy_allows_call(struct slice caller, const struct ledger_profile *target);
 
 /* Where last seen is hidden, a user who left longer ago than this is shown with a version of that age,

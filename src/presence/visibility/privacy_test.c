@@ -11,7 +11,7 @@ static const enum ledger_visibility EVERYONE = LEDGER_VISIBLE_EVERYONE;
 static const enum ledger_visibility CONTACTS = LEDGER_VISIBLE_CONTACTS_ONLY;
 static const enum ledger_visibility NOBODY = LEDGER_VISIBLE_NOBODY;
 
-/* How the viewer stands to the target; the bits of a profile. */
+/* The relation of the viewer to the target; the bits of a profile. */
 enum {
     NO_RELATION = 0,
     CONTACT = 1,
@@ -168,7 +168,7 @@ static void a_version_does_not_reveal_hidden_last_seen(void **state)
     assert_int_equal(privacy_apply(&here, decision, now_ms).version, SEEN.version);
 }
 
-/* Not even the fact of a change may be guessed. */
+/* A viewer must not even notice that there was a change. */
 static void a_hidden_presence_shows_only_the_reason(void **state)
 {
     (void)state;

@@ -3,9 +3,8 @@
  * (contacts/graph_reader.h) once and then answers for any number of viewers, so that an event in a chat
  * costs one read and not one per viewer.
  *
- * A visibility describes the moment it was read; its holder decides for how long to trust it. It knows only
- * those contacts who were online then: nobody else is there to be told anything. The decision itself is made
- * by privacy.h.
+ * A visibility describes the moment it was read; its holder decides for how long to use it. Of the contacts
+ * it has only those who were online then: no other contact can be a viewer. privacy.h makes the decision.
  */
 #ifndef ROLLCALL_PRESENCE_VISIBILITY_VISIBILITY_H
 #define ROLLCALL_PRESENCE_VISIBILITY_VISIBILITY_H
@@ -17,7 +16,7 @@
 struct visibility;
 struct visibility_reading;
 
-/* Takes the visibility; NULL: it is not known now. */
+/* Takes the visibility; NULL: it cannot be read now. */
 typedef void (*visibility_done)(void *arg, struct visibility *visibility);
 
 /* Reads who may see the user. `done` runs exactly once, possibly before this function returns. *reading is

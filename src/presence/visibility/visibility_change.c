@@ -77,7 +77,7 @@ static void relation_send_pass(struct relation_change *relation, bool others_may
     relation_next_pass(relation);
 }
 
-/* It is unknown what the viewer may see. The review that this starts hides the target until it is known. */
+/* The viewer's view cannot be decided now. The review that this starts hides the target until it is. */
 static void relation_leave_to_review(struct relation_change *relation)
 {
     presence_publish_privacy(relation->plane, relation_target(relation));

@@ -1,16 +1,16 @@
 /*
  * Visibility changes: every change of a setting, a contact or a block comes through here once it is
- * committed; nothing else may change who sees whom.
+ * committed; nothing else may change a view.
  *
- * Each drops the cached social graphs and then tells everybody who was watching what privacy decides now:
- * viewers who lose visibility are told `unknown` once and then nothing; viewers who gain it are told the
- * current state.
+ * Each drops the cached social graphs and then tells all viewers what privacy decides now: viewers who lose
+ * visibility are told `unknown` once and then nothing; viewers who gain it are told the current state.
  *
  *   a setting    all subscribers (reviewed on their gateways), all contacts, everybody with a chat open
  *   a relation   the two users, each as a viewer of the other: decided here and pushed to their devices
  *
- * A block must not be recognisable: the blocked user is told what somebody would cause who chose `nobody`
- * and then ended the contact, in that order. So the caller sends contact_removed only after `done` has run.
+ * A block must not be recognisable: the blocked user gets the same events as if the other user had chosen
+ * `nobody` and then ended the contact, in that order. So the caller sends contact_removed only after `done`
+ * has run.
  */
 #ifndef ROLLCALL_PRESENCE_VISIBILITY_VISIBILITY_CHANGE_H
 #define ROLLCALL_PRESENCE_VISIBILITY_VISIBILITY_CHANGE_H
@@ -26,14 +26,14 @@ enum visibility_cause {
     VISIBILITY_CONTACT_ENDED,
     VISIBILITY_BLOCKED, /* by the first of the two */
     VISIBILITY_UNBLOCKED,
-    /* Any of these when the ledger had it already. A client that got no answer asks again, and then nobody
-     * may have been told: caches and the views of subscriptions are corrected, but users without a
-     * subscription are told nothing, because they may have been told before. */
+    /* Any of these, repeated by a client that got no answer. Possibly no viewer was told the first time, so
+     * caches and the views of subscriptions are corrected; users without a subscription are told nothing,
+     * because they may have been told before. */
     VISIBILITY_REPEATED
 };
 
-/* Runs exactly once, when everything that must be told is on its way, or cannot be told because a store
- * does not answer. Until it does, subscribers see nothing (visibility_review.h), and queries are correct. */
+/* Runs exactly once, when all events are on their way, or cannot be sent because a store does not answer.
+ * Until it does, subscribers see nothing (visibility_review.h), and queries are correct. */
 typedef void (*visibility_change_done)(void *arg);
 
 void visibility_change_of_relation(struct presence_plane *plane, enum visibility_cause cause,

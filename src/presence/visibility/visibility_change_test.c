@@ -1,5 +1,5 @@
-/* Visibility lost and gained: what contacts and a subscriber are told, also when stores fail, answers overtake
- * each other and changes are repeated. Carol subscribes to bob, who is visible to everybody; alice is his contact. */
+/* Visibility lost and gained: contacts and a subscriber are told, also when stores fail, answers overtake each
+ * other and changes are repeated. Carol subscribes to bob, who is visible to everybody; alice is his contact. */
 #include "presence/visibility/visibility_change.h"
 
 #include "presence/presence_plane.h"
@@ -37,7 +37,7 @@ static void note_done(void *arg)
     *(bool *)arg = true;
 }
 
-/* A visibility change asks several stores, one after the other. */
+/* A visibility change reads several stores, one after the other. */
 static void settle_until(const bool *done)
 {
     for (int i = 0; i < 5 && !*done; i++)
@@ -45,7 +45,7 @@ static void settle_until(const bool *done)
     assert_true(*done);
 }
 
-static void expose(enum visibility_cause cause)
+static void change_relation(enum visibility_cause cause)
 {
     bool done = false;
     visibility_change_of_relation(world.presence, cause, SLICE("bob"), SLICE("carol"), false,
@@ -56,16 +56,16 @@ static void expose(enum visibility_cause cause)
 static void block(void)
 {
     fake_ledger_block(&world.ledger, "bob", "carol");
-    expose(VISIBILITY_BLOCKED);
+    change_relation(VISIBILITY_BLOCKED);
 }
 
 static void unblock(void)
 {
     world.ledger.block_count = 0;
-    expose(VISIBILITY_UNBLOCKED);
+    change_relation(VISIBILITY_UNBLOCKED);
 }
 
-static void look_away(void)
+static void unsubscribe(void)
 {
     client_send(&carol, "{\"type\":\"unsubscribe_presence\",\"user_ids\":[\"bob\"]}");
     client_expect(&carol, "ok");
@@ -85,7 +85,7 @@ static void show(const char *user, enum ledger_visibility before, enum ledger_vi
 static void a_setting_hides_from_contacts_once_and_shows_again(void **unused)
 {
     (void)unused;
-    look_away();
+    unsubscribe();
     show("bob", LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_NOBODY);
     client_expect_change(&alice, "bob", "unknown");
     assert_true(client_has(&alice, "\"reason\":\"privacy\""));
@@ -116,7 +116,7 @@ static void done_runs_when_the_ledger_does_not_answer(void **unused)
 static void a_query_that_began_before_a_block_shows_nothing_after_it(void **unused)
 {
     (void)unused;
-    look_away();
+    unsubscribe();
     world.ledger.holding = true;
     client_send(&carol, "{\"type\":\"subscribe_presence\",\"id\":1,\"user_ids\":[\"bob\"]}");
     world.ledger.holding = false; /* the reads of the block are answered at once */
@@ -165,7 +165,7 @@ static void a_decision_from_before_a_block_does_not_undo_it(void **unused)
 /* ---- a state that is read while visibility is lost ---- */
 
 static struct {
-    const struct state_store_operations *sound;
+    const struct state_store_operations *real;
     struct state_store_operations holding;
     state_presences_done done;
     void *arg;
@@ -175,7 +175,7 @@ static void hold_read(struct state_store *store, const struct slice *user_ids, s
                       state_presences_done done, void *arg)
 {
     (void)user_ids, (void)count;
-    store->operations = reading.sound; /* only the first */
+    store->operations = reading.real; /* only the first */
     reading.done = done;
     reading.arg = arg;
 }
@@ -183,7 +183,7 @@ static void hold_read(struct state_store *store, const struct slice *user_ids, s
 static void hold_next_read(void)
 {
     struct state_store *store = world.presence->store;
-    reading.sound = store->operations;
+    reading.real = store->operations;
     reading.holding = *store->operations;
     reading.holding.read = hold_read;
     store->operations = &reading.holding;
@@ -218,10 +218,10 @@ static void a_viewer_who_regains_visibility_is_told_the_state(void **unused)
     client_expect_change(&carol, "bob", "away");
 }
 
-/* ---- a store that has come back without its memory ---- */
+/* ---- a store that has come back without its data ---- */
 
-static void know_nobody(struct state_store *store, const struct slice *users, size_t count,
-                        state_routes_done done, void *arg)
+static void return_no_routes(struct state_store *store, const struct slice *users, size_t count,
+                             state_routes_done done, void *arg)
 {
     (void)store, (void)users, (void)count;
     done(arg, STATE_OK, &(struct state_routes){0});
@@ -231,13 +231,13 @@ static void a_block_reaches_users_without_a_lease_yet(void **unused)
 {
     (void)unused;
     struct state_store *store = world.presence->store;
-    const struct state_store_operations *sound = store->operations;
-    struct state_store_operations forgetful = *sound;
-    forgetful.routes = know_nobody;
-    store->operations = &forgetful;
+    const struct state_store_operations *real = store->operations;
+    struct state_store_operations without_routes = *real;
+    without_routes.routes = return_no_routes;
+    store->operations = &without_routes;
     resync_gap(world.presence, SLICE_NONE);
     block();
-    store->operations = sound;
+    store->operations = real;
     client_expect_change(&carol, "bob", "unknown");
     client_set_away(&bob, true);
     client_expect_nothing(&carol);
@@ -250,7 +250,7 @@ static const char AWAY[] =
     "\"last_seen\":null,\"version\":9000000000000000,"
     "\"timestamp\":\"2026-01-01T00:00:00.000Z\"}";
 
-static void push_sight(void)
+static void push_wider_view(void)
 {
     char push[512];
     snprintf(
@@ -260,23 +260,23 @@ static void push_sight(void)
     delivery_received(world.handlers->delivery, slice_of(push));
 }
 
-/* The state was read when a change had happened whose event is still on its way. */
+/* The state was read after a change whose event is still on its way. */
 static void a_repeated_change_hides_no_later_change(void **unused)
 {
     (void)unused;
-    push_sight();
+    push_wider_view();
     client_expect_nothing(&carol);
     presence_received(world.presence, SLICE("presence:bob"), slice_of(AWAY));
     client_expect_change(&carol, "bob", "away");
 }
 
-/* Two gateways made two changes: the second takes away what the first gave. */
+/* Two gateways made two changes: the block hides bob, and the older push would show him again. */
 static void visibility_given_late_is_reviewed_first(void **unused)
 {
     (void)unused;
     block();
     client_expect_change(&carol, "bob", "unknown");
-    push_sight();
+    push_wider_view();
     client_set_away(&bob, true);
     client_expect_nothing(&carol);
 }

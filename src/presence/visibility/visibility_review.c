@@ -98,8 +98,8 @@ static struct privacy_decision review_decide(struct slice viewer, struct slice u
     return privacy_decide(viewer, &profile);
 }
 
-/* Sets the view of one viewer's subscriptions. Those that lose visibility are told here; if others widened
- * or narrowed it returns true, and the state, which is read next, is told to them. */
+/* Sets the view of one viewer's subscriptions. Those that lose visibility are told here. Returns whether any
+ * other view widened or narrowed: the caller then reads the state and tells it to those. */
 static bool review_set_views(struct presence_plane *plane, struct slice viewer,
                              struct slice user_id, struct privacy_decision decision)
 {
@@ -142,7 +142,7 @@ static void review_suspend(struct review *review)
 
 /* ---- one review ---- */
 
-/* Tells the state to those whose view changed; the others know it. */
+/* Tells the state to the subscribers whose view changed; the others have it. */
 static void on_review_state_read(void *arg, enum state_status status,
                                  const struct presence *presences, size_t count)
 {

@@ -7,7 +7,7 @@
  * overtaken is dropped, and a subscriber's own query that began before starts again
  * (presence_query_outdate()). An older read never undoes a newer setting.
  *
- * Privacy fails closed. While the ledger does not answer, subscribers who could see hear nothing, and the
+ * Privacy fails closed. While the ledger does not answer, subscribers with a view receive nothing, and the
  * review is tried again with each presence_reap(); without memory for a review they are told `unknown`.
  */
 #ifndef ROLLCALL_PRESENCE_VISIBILITY_VISIBILITY_REVIEW_H

@@ -1,5 +1,5 @@
-/* What a settings change does to subscriptions: viewers of bob who may no longer see him, or may again, with a
- * ledger that answers as the test wants. */
+/* Settings changes and subscriptions: viewers of bob lose and regain visibility, with a
+ * ledger that the test controls. */
 #include "presence/visibility/visibility_review.h"
 
 #include "presence/presence_plane.h"
@@ -41,7 +41,7 @@ static void watch(struct client *client)
     client_expect(client, "presence_snapshot");
 }
 
-/* Bob's setting is stored and every gateway told, as PATCH /v1/me does. */
+/* Stores bob's setting and publishes it to every gateway, as PATCH /v1/me does. */
 static void show(enum ledger_visibility visibility)
 {
     fake_ledger_show(&world.ledger, "bob", visibility, visibility);
@@ -135,7 +135,7 @@ static void a_query_gives_up_when_settings_keep_changing(void **unused)
     assert_true(client_has(&alice, "\"id\":1,\"code\":\"SERVICE_UNAVAILABLE\""));
 }
 
-/* Nobody sees until the ledger has answered. */
+/* Bob stays hidden until the ledger has answered. */
 static void without_the_ledger_a_settings_change_hides(void **unused)
 {
     (void)unused;
@@ -196,13 +196,13 @@ static void hold_read(struct state_store *store, const struct slice *user_ids, s
     held_read.arg = arg;
 }
 
-/* It set the views and was overtaken while the state was read: what it sets back, it must set again. */
+/* The review set the views and was overtaken while the state was read: it must set the views again. */
 static void a_review_without_a_state_is_retried_though_overtaken(void **unused)
 {
     (void)unused;
     struct state_store *store = world.presence->store;
-    const struct state_store_operations *sound = store->operations;
-    struct state_store_operations holding = *sound;
+    const struct state_store_operations *real = store->operations;
+    struct state_store_operations holding = *real;
     holding.read = hold_read;
     watch(&alice);
     show(LEDGER_VISIBLE_NOBODY);
@@ -210,7 +210,7 @@ static void a_review_without_a_state_is_retried_though_overtaken(void **unused)
     store->operations = &holding;
     show(LEDGER_VISIBLE_EVERYONE);
     show(LEDGER_VISIBLE_EVERYONE);
-    store->operations = sound;
+    store->operations = real;
     held_read.done(held_read.arg, STATE_UNAVAILABLE, NULL, 0);
     world_advance(&world, world.config.presence.reap_interval_ms);
     client_expect_change(&alice, "bob", "online");
