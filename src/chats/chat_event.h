@@ -4,7 +4,7 @@
  *   {"type":"presence_changed", … as presence_event.h …, "except":["u"]}
  *   {"type":"member_removed", "user_id"}
  *
- * A presence change is for everybody who has the chat open except the users in `except`, and says no
+ * A presence change is for everybody who has the chat open except the users in `except`, and shows no
  * more than all of them may see; the status `unknown` takes visibility away. presence/notify.h writes it.
  */
 #ifndef ROLLCALL_CHATS_CHAT_EVENT_H
@@ -27,7 +27,7 @@ struct chat_event {
     char *text; /* all slices point into it */
 };
 
-/* Reads an event. Returns false if it is none, or when out of memory; then there is nothing to free. */
+/* Reads an event. Returns false if it is invalid, or when out of memory; then there is nothing to free. */
 bool chat_event_parse(struct slice payload, struct chat_event *out);
 void chat_event_free(struct chat_event *event);
 

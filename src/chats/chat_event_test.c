@@ -1,4 +1,4 @@
-/* Events on a chat's presence topic: written, read back, and everything that is none. */
+/* Events on a chat's presence topic: written, read back, and invalid ones. */
 #include "chats/chat_event.h"
 
 #include <setjmp.h>
@@ -56,7 +56,7 @@ static void presence_event_may_take_visibility_away(void **unused)
     chat_event_free(&event);
 }
 
-static void anything_else_is_refused(void **unused)
+static void an_invalid_event_is_refused(void **unused)
 {
     (void)unused;
     static const char *const TEXTS[] = {
@@ -101,7 +101,7 @@ int main(void)
         cmocka_unit_test(a_written_removal_is_read_back),
         cmocka_unit_test(presence_event_lists_excepted_users),
         cmocka_unit_test(presence_event_may_take_visibility_away),
-        cmocka_unit_test(anything_else_is_refused),
+        cmocka_unit_test(an_invalid_event_is_refused),
         cmocka_unit_test(a_cut_event_is_refused),
     };
     return cmocka_run_group_tests_name("chat_event", tests, NULL, NULL);

@@ -9,11 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct slice chat_subscription_topic(const struct subscription *subscription)
-{
-    return (struct slice){subscription->topic->name, subscription->topic->name_len};
-}
-
 static struct subscription *chat_find_subscription(const struct endpoint *endpoint,
                                                    struct slice chat_id, enum chat_topic topic)
 {
@@ -30,15 +25,6 @@ bool chat_is_open(const struct endpoint *endpoint, struct slice chat_id)
 
 /* ---- opening and closing ---- */
 
-static size_t chat_count(const struct endpoint *endpoint)
-{
-    size_t count = 0;
-    struct slice chat_id;
-    for (const struct subscription *at = endpoint->subscriptions; at; at = at->next)
-        count += chat_topic_parse(chat_subscription_topic(at), &chat_id) == CHAT_TOPIC_PRESENCE;
-    return count;
-}
-
 static bool chat_subscribe(struct chat_plane *plane, struct endpoint *endpoint,
                            struct slice chat_id, enum chat_topic topic)
 {
@@ -51,7 +37,11 @@ enum chat_begin chat_begin(struct chat_plane *plane, struct endpoint *endpoint,
 {
     if (chat_find_subscription(endpoint, chat_id, CHAT_TOPIC_PRESENCE))
         return CHAT_BEGUN;
-    if (chat_count(endpoint) >= plane->config->presence.max_open_chats)
+    size_t open_chats = 0;
+    struct slice open_id;
+    for (const struct subscription *at = endpoint->subscriptions; at; at = at->next)
+        open_chats += chat_topic_parse(topic_name(at->topic), &open_id) == CHAT_TOPIC_PRESENCE;
+    if (open_chats >= plane->config->presence.max_open_chats)
         return CHAT_TOO_MANY;
     if (chat_subscribe(plane, endpoint, chat_id, CHAT_TOPIC_PRESENCE) &&
         chat_subscribe(plane, endpoint, chat_id, CHAT_TOPIC_TYPING)) {
@@ -64,9 +54,8 @@ enum chat_begin chat_begin(struct chat_plane *plane, struct endpoint *endpoint,
     return CHAT_NO_MEMORY;
 }
 
-bool chat_confirm(struct chat_plane *plane, struct endpoint *endpoint, struct slice chat_id)
+bool chat_confirm(struct endpoint *endpoint, struct slice chat_id)
 {
-    (void)plane;
     struct subscription *presence = chat_find_subscription(endpoint, chat_id, CHAT_TOPIC_PRESENCE);
     if (!presence)
         return false;
@@ -109,14 +98,14 @@ void chat_leave(struct chat_plane *plane, struct endpoint *endpoint)
     while (at) {
         struct slice chat_id;
         char name[ROUTER_TOPIC_BYTES_MAX];
-        enum chat_topic topic = chat_topic_parse(chat_subscription_topic(at), &chat_id);
+        enum chat_topic topic = chat_topic_parse(topic_name(at->topic), &chat_id);
         if (topic == CHAT_TOPIC_NONE) {
             at = at->next;
             continue;
         }
         memcpy(name, chat_id.data, chat_id.len);
         chat_unsubscribe(plane, endpoint, (struct slice){name, chat_id.len});
-        at = endpoint->subscriptions; /* both subscriptions are gone from the list */
+        at = endpoint->subscriptions; /* both subscriptions were freed */
     }
 }
 
@@ -167,7 +156,7 @@ static void chat_remove_member(struct chat_plane *plane, struct slice chat_id, s
 
 /* ---- presence ---- */
 
-/* The local routes of the users who must not hear the change, sorted: most users are elsewhere. */
+/* The local routes of the users who must not get the change, sorted. Most of the users are not connected here. */
 struct chat_exceptions {
     const struct route **routes;
     size_t count;

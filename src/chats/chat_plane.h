@@ -1,11 +1,11 @@
 /*
- * Open chats: which connections show a chat to their user.
+ * Open chats: the chats that connections show to their users.
  *
  *   closed ──chat_begin()──► PENDING ──member: chat_confirm()──► OPEN ──chat_close(), removal──► closed
  *
  * An endpoint with a chat open is subscribed to the chat's two topics (routing/chat_topic.h). It subscribes
  * while PENDING already, before its membership and the snapshot are read, so that no event falls in
- * between; but only an OPEN endpoint is told anything. A member who is removed loses the chat on all
+ * between; but only an OPEN endpoint receives events. A member who is removed loses the chat on all
  * gateways at once, also while PENDING: a membership that was read before the removal confirms nothing.
  *
  * Presence changes of members arrive on the chat's topic and reach each endpoint once (routing/recent.h),
@@ -36,7 +36,7 @@ enum chat_begin chat_begin(struct chat_plane *plane, struct endpoint *endpoint,
                            struct slice chat_id);
 
 /* The endpoint's user is a member. Returns false if the chat was closed meanwhile. */
-bool chat_confirm(struct chat_plane *plane, struct endpoint *endpoint, struct slice chat_id);
+bool chat_confirm(struct endpoint *endpoint, struct slice chat_id);
 
 /* Undoes chat_begin(), unless the chat was open before: the ledger did not answer. */
 void chat_give_up(struct chat_plane *plane, struct endpoint *endpoint, struct slice chat_id);
@@ -49,7 +49,7 @@ void chat_leave(struct chat_plane *plane, struct endpoint *endpoint);
 
 bool chat_is_open(const struct endpoint *endpoint, struct slice chat_id);
 
-/* Tells all gateways that a user is no longer a member. */
+/* Publishes to all gateways that a user was removed from the chat. */
 void chat_publish_removal(struct chat_plane *plane, struct slice chat_id, struct slice user_id);
 
 /* Handles an event on one of a chat's topics. */

@@ -11,8 +11,8 @@ struct graph_read {
     struct graph_reader *reader;
     graph_reader_done done;
     void *arg;
-    uint64_t empty_ticket;           /* of the load that found a graph of nobody */
-    struct social_graph empty_graph; /* what it found: settings and no ids */
+    uint64_t empty_ticket;           /* of the load that returned an empty graph */
+    struct social_graph empty_graph; /* that graph: settings and no ids */
     bool has_empty_graph;
     uint8_t attempts;
     uint8_t user_id_len;
@@ -27,7 +27,7 @@ struct graph_load {
     struct graph_read *newest;
     size_t read_count;
     uint64_t ticket;
-    bool refreshes; /* an aged graph is cached and serves meanwhile */
+    bool refreshes; /* an aged graph is cached and used meanwhile */
     uint8_t user_id_len;
     char user_id[];
 };
@@ -89,32 +89,10 @@ static struct graph_read *graph_load_take_oldest(struct graph_load *load)
 }
 
 /* Stores the graph and lets the reads that waited read the store again. */
-static void graph_load_finish(struct graph_load *load, const struct social_graph *graph)
-{
-    struct graph_reader *reader = load->reader;
-    struct graph_read *read;
-    bool empty = graph && graph->contacts.count + graph->blocked.count + graph->chats.count == 0;
-    if (graph && !empty)
-        graph_put(reader->store, graph_load_user(load), load->ticket, graph);
-    else if (empty && load->refreshes) /* the user lost the last contact */
-        graph_drop(reader->store, graph_load_user(load));
-    table_remove(&reader->loads, &load->node);
-    while ((read = graph_load_take_oldest(load)) != NULL) {
-        read->has_empty_graph = empty;
-        read->empty_ticket = load->ticket;
-        read->empty_graph =
-            (struct social_graph){.presence_visibility = empty ? graph->presence_visibility : 0,
-                                  .last_seen_visibility = empty ? graph->last_seen_visibility : 0};
-        if (graph && ++read->attempts < GRAPH_READER_ATTEMPTS_MAX)
-            graph_read_from_store(read);
-        else
-            graph_read_finish(read, NULL);
-    }
-    free(load);
-}
-
 static void on_graph_loaded(void *arg, const struct ledger_graph_outcome *outcome)
 {
+    struct graph_load *load = arg;
+    struct graph_reader *reader = load->reader;
     struct social_graph graph = {
         .presence_visibility = (uint8_t)outcome->settings.presence,
         .last_seen_visibility = (uint8_t)outcome->settings.last_seen,
@@ -122,7 +100,25 @@ static void on_graph_loaded(void *arg, const struct ledger_graph_outcome *outcom
         .blocked = outcome->blocked,
         .chats = outcome->chats,
     };
-    graph_load_finish(arg, outcome->status == LEDGER_OK ? &graph : NULL);
+    bool loaded = outcome->status == LEDGER_OK;
+    bool empty = loaded && graph.contacts.count + graph.blocked.count + graph.chats.count == 0;
+    if (loaded && !empty)
+        graph_put(reader->store, graph_load_user(load), load->ticket, &graph);
+    else if (empty && load->refreshes) /* the user lost the last contact */
+        graph_drop(reader->store, graph_load_user(load));
+    table_remove(&reader->loads, &load->node);
+    for (struct graph_read *read; (read = graph_load_take_oldest(load)) != NULL;) {
+        read->has_empty_graph = empty;
+        read->empty_ticket = load->ticket;
+        read->empty_graph =
+            (struct social_graph){.presence_visibility = graph.presence_visibility,
+                                  .last_seen_visibility = graph.last_seen_visibility};
+        if (loaded && ++read->attempts < GRAPH_READER_ATTEMPTS_MAX)
+            graph_read_from_store(read);
+        else
+            graph_read_finish(read, NULL);
+    }
+    free(load);
 }
 
 static struct graph_load *graph_load_find(struct graph_reader *reader, struct slice user_id)
@@ -184,29 +180,25 @@ static void graph_read_from_ledger(struct graph_read *read, uint64_t ticket)
     graph_load_send(load);
 }
 
-/* Loads an aged graph again. No read waits for it: the cached graph serves until the load succeeds. */
-static void graph_reader_refresh(struct graph_reader *reader, struct slice user_id, uint64_t ticket)
-{
-    struct graph_load *load =
-        graph_load_find(reader, user_id) ? NULL : graph_load_make(reader, user_id, ticket);
-    if (!load)
-        return;
-    load->refreshes = true;
-    graph_load_send(load);
-}
-
 /* ---- reads ---- */
 
+/* An aged graph is loaded again. No read waits for that: the cached graph is used until the load succeeds. */
 static void on_graph_read(void *arg, enum state_status status, const struct graph_lookup *cached)
 {
     struct graph_read *read = arg;
+    struct slice user_id = graph_read_user(read);
     read->reader->pending--;
     if (status != STATE_OK) {
         graph_read_finish(read, NULL);
     } else if (cached->known) {
         metrics_count(read->reader->metrics, METRIC_GRAPH_HITS);
-        if (cached->aged)
-            graph_reader_refresh(read->reader, graph_read_user(read), cached->ticket);
+        struct graph_load *load = NULL;
+        if (cached->aged && !graph_load_find(read->reader, user_id))
+            load = graph_load_make(read->reader, user_id, cached->ticket);
+        if (load) {
+            load->refreshes = true;
+            graph_load_send(load);
+        }
         graph_read_finish(read, &cached->graph);
     } else if (read->has_empty_graph && read->empty_ticket == cached->ticket) {
         graph_read_finish(read, &read->empty_graph);

@@ -4,10 +4,10 @@
  *
  * Reads of one user are answered in the order they were made; while a graph is being loaded from the
  * ledger, all reads of that user wait for the same load. An aged graph is used while it is loaded again.
- * When the store misses and the ledger does not answer, the read fails: presence degrades softly.
+ * When the store misses and the ledger does not answer, the read fails.
  *
  * A graph that was loaded may be outdated when it arrives, so the store keeps it only under the ticket of
- * the miss (store/graph_store.h). A graph of nobody (no contacts, blocks or chats) is never stored: every
+ * the miss (store/graph_store.h). An empty graph (no contacts, blocks or chats) is never stored: every
  * user without contacts would occupy memory, and loading it again costs one ledger query. It answers the
  * reads that waited for it, if their next miss has the same ticket, that is, if nothing changed meanwhile.
  *
@@ -28,7 +28,7 @@ enum {
     GRAPH_READER_LOADS_MAX = 8192, /* users whose graphs are being loaded; reads of more fail */
     GRAPH_READER_WAITING_MAX = 64, /* reads that wait for one load; beyond, the oldest fails */
     GRAPH_READER_ATTEMPTS_MAX = 3, /* a graph that changes during every load is given up */
-    GRAPH_READER_CHATS_MAX = 1000, /* chats of one user; the others hear nothing about presence */
+    GRAPH_READER_CHATS_MAX = 1000, /* chats of one user; further chats get no presence events */
 };
 
 struct graph_reader {
@@ -39,7 +39,7 @@ struct graph_reader {
     size_t pending;     /* operations of the graph store that have not completed */
 };
 
-/* `graph` is borrowed for the completion; NULL: it is not known now. */
+/* `graph` is borrowed for the completion; NULL: it cannot be read now. */
 typedef void (*graph_reader_done)(void *arg, const struct social_graph *graph);
 
 /* Takes the store; the ledger and the metrics are borrowed. Returns false when out of memory. */

@@ -87,7 +87,7 @@ static void unknown_members_are_skipped(void **state)
     assert_int_equal(read.change.presence.last_seen_ms, TIME_NONE);
 }
 
-static void anything_else_is_refused(void **state)
+static void an_invalid_event_is_refused(void **state)
 {
     (void)state;
     static const char *const WRONG[] = {
@@ -180,7 +180,7 @@ int main(void)
         cmocka_unit_test(a_written_change_is_read_back),
         cmocka_unit_test(a_privacy_event_names_its_user),
         cmocka_unit_test(unknown_members_are_skipped),
-        cmocka_unit_test(anything_else_is_refused),
+        cmocka_unit_test(an_invalid_event_is_refused),
         cmocka_unit_test(a_user_id_beyond_the_maximum_is_refused),
         cmocka_unit_test(a_cut_event_is_refused),
         cmocka_unit_test(a_topic_names_its_user),

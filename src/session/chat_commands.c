@@ -176,7 +176,7 @@ static void on_chat_to_open_read(void *arg, const struct ledger_chat_outcome *ou
         free(opening);
         return;
     }
-    if (!chat_confirm(session->context->chats, &session->endpoint, opening->chat_id)) {
+    if (!chat_confirm(&session->endpoint, opening->chat_id)) {
         refuse_opening(opening, ERROR_FORBIDDEN,
                        "the chat was closed, or you were removed from it");
         return;

@@ -1,4 +1,4 @@
-/* Typing events between gateways: written, read back, and everything that is none. */
+/* Typing events between gateways: written, read back, and invalid ones. */
 #include "typing/typing_event.h"
 
 #include <setjmp.h>
@@ -32,7 +32,7 @@ static void a_written_event_is_read_back(void **unused)
     buffer_free(&out);
 }
 
-static void anything_else_is_refused(void **unused)
+static void an_invalid_event_is_refused(void **unused)
 {
     (void)unused;
     static const char *const TEXTS[] = {
@@ -67,7 +67,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_written_event_is_read_back),
-        cmocka_unit_test(anything_else_is_refused),
+        cmocka_unit_test(an_invalid_event_is_refused),
         cmocka_unit_test(a_cut_event_is_refused),
     };
     return cmocka_run_group_tests_name("typing_event", tests, NULL, NULL);

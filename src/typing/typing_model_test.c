@@ -1,6 +1,6 @@
 /*
- * Typing against a model: whatever users do, in any order, everybody who has the chat open sees the truth as
- * soon as it is quiet, and at the end nobody is shown as typing.
+ * Typing against a model: users act at random, in any order. Everybody who has the chat open sees who types as
+ * soon as nothing changes, and at the end nobody is shown as typing.
  */
 #include "support/client.h"
 
@@ -16,33 +16,33 @@ enum {
     STEPS = 1500,
     TTL_MS = 5000,
     INTERVAL_MS = 1000,
-    QUIET_MS = 600, /* five changes at once take two ticks; plus a reserve */
+    SETTLED_MS = 600, /* five changes at once take two ticks; plus a reserve */
 };
 
 static const char *const NAMES[PEOPLE] = {"ann", "ben", "cat", "dan", "eve"};
 
-/* One person with one device, as the test knows them and as they see the others. */
+/* A user with one device: what the user does and what the device shows of the others. */
 struct person {
     struct client client;
     bool has_open;
-    bool shows;           /* everybody; else nobody */
-    bool shown_when_read; /* as it was at the last update that was taken */
-    int64_t taken_at_ms;  /* the last update */
+    bool shows;             /* visible to everybody; else to nobody */
+    bool shown_when_read;   /* `shows` at the last update that was accepted */
+    int64_t accepted_at_ms; /* the last update */
     int64_t types_until_ms;
-    bool believes[PEOPLE]; /* that this one types */
+    bool sees_typing[PEOPLE]; /* as the device shows them */
 };
 
 static struct world world;
 static struct person people[PEOPLE];
 
-static void say(struct person *person, const char *type)
+static void send_command(struct person *person, const char *type)
 {
     char json[128];
     snprintf(json, sizeof(json), "{\"type\":\"%s\",\"chat_id\":\"team\"}", type);
     client_send(&person->client, json);
 }
 
-static int number_of(const char *text)
+static int typing_user_index(const char *text)
 {
     for (int i = 0; i < PEOPLE; i++) {
         char piece[32];
@@ -50,11 +50,11 @@ static int number_of(const char *text)
         if (strstr(text, piece))
             return i;
     }
-    fail_msg("nobody in %s", text);
+    fail_msg("no user in %s", text);
     return -1;
 }
 
-static void hear_snapshot(struct person *person, const char *text)
+static void receive_snapshot(struct person *person, const char *text)
 {
     const char *typing = strstr(text, "\"typing\":[");
     assert_non_null(typing);
@@ -62,94 +62,94 @@ static void hear_snapshot(struct person *person, const char *text)
         char piece[16];
         snprintf(piece, sizeof(piece), "\"%s\"", NAMES[i]);
         const char *found = strstr(typing, piece);
-        person->believes[i] = found && found < strchr(typing, ']');
+        person->sees_typing[i] = found && found < strchr(typing, ']');
     }
 }
 
-/* Takes what came; what is not about typing, and refusals for coming too soon, are passed over. */
-static void hear(struct person *person)
+/* Reads all messages and skips those that are not about typing. */
+static void receive(struct person *person)
 {
     while (client_next(&person->client) == CLIENT_TEXT) {
         const char *text = person->client.text;
         if (client_has(&person->client, "\"type\":\"chat_snapshot\""))
-            hear_snapshot(person, text);
+            receive_snapshot(person, text);
         else if (client_has(&person->client, "\"type\":\"typing_changed\"")) {
             assert_true(person->has_open);
-            int typist = number_of(text);
+            int typer = typing_user_index(text);
             bool typing = client_has(&person->client, "\"typing\":true");
-            assert_true(&people[typist] != person);
-            person->believes[typist] = typing;
+            assert_true(&people[typer] != person);
+            person->sees_typing[typer] = typing;
         }
     }
 }
 
-static void hear_all(void)
+static void receive_all(void)
 {
     for (int i = 0; i < PEOPLE; i++)
-        hear(&people[i]);
+        receive(&people[i]);
 }
 
 static void check(void)
 {
-    world_advance(&world, QUIET_MS);
-    hear_all();
+    world_advance(&world, SETTLED_MS);
+    receive_all();
     int64_t now_ms = world_now(&world);
     for (int i = 0; i < PEOPLE; i++)
         for (int j = 0; j < PEOPLE && people[i].has_open; j++) {
             bool types = j != i && people[j].types_until_ms > now_ms && people[j].shown_when_read;
-            if (people[i].believes[j] != types)
-                fail_msg("%s believes that %s %s", NAMES[i], NAMES[j],
+            if (people[i].sees_typing[j] != types)
+                fail_msg("%s sees that %s %s", NAMES[i], NAMES[j],
                          types ? "does not type" : "types");
         }
 }
 
-/* ---- what people do ---- */
+/* ---- actions ---- */
 
 static void start(struct person *person)
 {
     int64_t now_ms = world_now(&world);
-    say(person, "typing_start");
-    if (now_ms - person->taken_at_ms < INTERVAL_MS)
+    send_command(person, "typing_start");
+    if (now_ms - person->accepted_at_ms < INTERVAL_MS)
         return;
-    person->taken_at_ms = now_ms;
+    person->accepted_at_ms = now_ms;
     person->types_until_ms = now_ms + TTL_MS;
     person->shown_when_read = person->shows;
 }
 
 static void stop(struct person *person)
 {
-    say(person, "typing_stop");
+    send_command(person, "typing_stop");
     person->types_until_ms = 0;
 }
 
-/* A snapshot asks privacy anew, so that it may say less than what was shown; not more. */
+/* A snapshot decides privacy again and may show less than before, so the model opens no chat then. */
 static void open_chat(struct person *person)
 {
     for (int i = 0; i < PEOPLE; i++)
         if (people[i].shown_when_read != people[i].shows)
             return;
-    say(person, "open_chat");
+    send_command(person, "open_chat");
     person->has_open = true;
-    hear(person);
+    receive(person);
 }
 
 static void close_chat(struct person *person)
 {
-    hear(person);
-    say(person, "close_chat");
+    receive(person);
+    send_command(person, "close_chat");
     person->has_open = false;
     person->types_until_ms = 0;
-    memset(person->believes, 0, sizeof(person->believes));
-    hear(person);
+    memset(person->sees_typing, 0, sizeof(person->sees_typing));
+    receive(person);
 }
 
-static void come_again(struct person *person, const char *name)
+static void reconnect(struct person *person, const char *name)
 {
     client_hang_up(&person->client);
     world_settle(&world);
     person->has_open = false;
     person->types_until_ms = 0;
-    memset(person->believes, 0, sizeof(person->believes));
+    memset(person->sees_typing, 0, sizeof(person->sees_typing));
     client_connect(&person->client, &world, name);
 }
 
@@ -165,8 +165,8 @@ static void set_shows(struct person *person, const char *name, bool shows)
 
 static void step(struct random *random)
 {
-    int who = (int)random_below(random, PEOPLE);
-    struct person *person = &people[who];
+    int index = (int)random_below(random, PEOPLE);
+    struct person *person = &people[index];
     switch (random_below(random, 12)) {
     case 0:
         open_chat(person);
@@ -175,10 +175,10 @@ static void step(struct random *random)
         close_chat(person);
         break;
     case 2:
-        come_again(person, NAMES[who]);
+        reconnect(person, NAMES[index]);
         break;
     case 3:
-        set_shows(person, NAMES[who], random_below(random, 4) != 0);
+        set_shows(person, NAMES[index], random_below(random, 4) != 0);
         break;
     case 4:
     case 5:
@@ -192,7 +192,7 @@ static void step(struct random *random)
         world_advance(&world, (int64_t)random_below(random, 700));
 }
 
-static void every_viewer_sees_who_types_when_it_is_quiet(void **unused)
+static void every_viewer_sees_who_types_once_nothing_changes(void **unused)
 {
     (void)unused;
     struct random random;
@@ -200,13 +200,14 @@ static void every_viewer_sees_who_types_when_it_is_quiet(void **unused)
     world_open(&world, WORLD_SETS("timing.profile=relaxed",
                                   "gateway.backpressure.inbound.command_rate_burst=1000000"));
     for (int i = 0; i < PEOPLE; i++) {
-        people[i] = (struct person){.shows = true, .shown_when_read = true, .taken_at_ms = -TTL_MS};
+        people[i] =
+            (struct person){.shows = true, .shown_when_read = true, .accepted_at_ms = -TTL_MS};
         fake_ledger_join(&world.ledger, "team", NAMES[i]);
         client_connect(&people[i].client, &world, NAMES[i]);
     }
     for (int i = 0; i < STEPS; i++) {
         step(&random);
-        hear_all();
+        receive_all();
         if (i % 7 == 0)
             check();
     }
@@ -220,6 +221,6 @@ static void every_viewer_sees_who_types_when_it_is_quiet(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_viewer_sees_who_types_when_it_is_quiet)};
+        cmocka_unit_test(every_viewer_sees_who_types_once_nothing_changes)};
     return cmocka_run_group_tests_name("typing_model", tests, NULL, NULL);
 }

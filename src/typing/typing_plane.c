@@ -167,32 +167,29 @@ enum typing_verdict typing_drop(struct typing_plane *plane, struct endpoint *end
 }
 
 /* Publishes an accepted start, or takes it back if the device stopped meanwhile. */
-static enum typing_verdict typing_update_accept(struct typing_update *update)
-{
-    struct typing_notice *notice = update->notice;
-    metrics_count(update->plane->metrics, METRIC_TYPING_UPDATES);
-    if (notice) {
-        notice->accepted_at_ms = update->plane->clock->now_ms;
-        notice->typing = true;
-        notice->told = false;
-        typing_publish(update, true);
-    } else {
-        typing_remove(update->plane, update->chat_id, update->user_id, &update->conn_id);
-    }
-    return TYPING_ACCEPTED;
-}
-
 static void on_typing_update_stored(void *arg, enum state_status status,
                                     const struct typing_outcome *outcome)
 {
     struct typing_update *update = arg;
+    struct typing_plane *plane = update->plane;
+    struct typing_notice *notice = update->notice;
     enum typing_verdict verdict = TYPING_FAILED;
-    if (update->notice)
-        update->notice->update = NULL;
-    if (status == STATE_OK)
-        verdict = outcome->result == TYPING_LIMITED
-                      ? typing_notice_drop(update->plane, update->notice)
-                      : typing_update_accept(update);
+    if (notice)
+        notice->update = NULL;
+    if (status == STATE_OK && outcome->result == TYPING_LIMITED) {
+        verdict = typing_notice_drop(plane, notice);
+    } else if (status == STATE_OK) {
+        verdict = TYPING_ACCEPTED;
+        metrics_count(plane->metrics, METRIC_TYPING_UPDATES);
+        if (notice) {
+            notice->accepted_at_ms = plane->clock->now_ms;
+            notice->typing = true;
+            notice->told = false;
+            typing_publish(update, true);
+        } else {
+            typing_remove(plane, update->chat_id, update->user_id, &update->conn_id);
+        }
+    }
     update->done(update->arg, verdict, status == STATE_OK ? outcome->retry_after_ms : 0);
     free(update);
 }

@@ -36,15 +36,15 @@ struct typing_plane {
 
 enum typing_verdict {
     TYPING_ACCEPTED,
-    TYPING_TOO_SOON, /* dropped, and the device has to be told */
+    TYPING_TOO_SOON, /* dropped, and the device must be told */
     TYPING_DROPPED,  /* dropped, and the device was told before */
     TYPING_FAILED,   /* the store is unavailable, or out of memory */
 };
 
 typedef void (*typing_verdict_done)(void *arg, enum typing_verdict verdict, int64_t retry_after_ms);
 
-/* Returns whether this gateway knows that an update now is too soon, so that it can be dropped without
- * asking the store. */
+/* Returns whether an update now is too soon according to this gateway alone, so that it can be dropped without
+ * an operation of the store. */
 bool typing_is_too_soon(const struct typing_plane *plane, const struct endpoint *endpoint,
                         struct slice chat_id, int64_t *retry_after_ms);
 

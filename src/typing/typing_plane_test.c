@@ -35,7 +35,7 @@ static int close_world(void **unused)
     return 0;
 }
 
-static void say(struct client *client, const char *type, const char *chat)
+static void send_command(struct client *client, const char *type, const char *chat)
 {
     char json[256];
     snprintf(json, sizeof(json), "{\"type\":\"%s\",\"chat_id\":\"%s\"}", type, chat);
@@ -44,7 +44,7 @@ static void say(struct client *client, const char *type, const char *chat)
 
 static void open_chat(struct client *client, const char *chat)
 {
-    say(client, "open_chat", chat);
+    send_command(client, "open_chat", chat);
     client_expect(client, "chat_snapshot");
 }
 
@@ -59,19 +59,19 @@ static int64_t counted(enum metric metric)
     return world.metrics->values[metric];
 }
 
-/* What the ledger was told of a user is known everywhere, as after every change over REST. */
-static void changed(const char *user)
+/* Every change over REST drops the cached graph. */
+static void drop_cached_graph(const char *user)
 {
     graph_reader_drop(&world.presence->graphs, slice_of(user));
 }
 
-/* ---- who sees it, and for how long ---- */
+/* ---- viewers and duration ---- */
 
 static void typing_ends_exactly_at_the_time_to_live(void **unused)
 {
     (void)unused;
     open_chat(&bob, "team");
-    say(&alice, "typing_start", "team");
+    send_command(&alice, "typing_start", "team");
     expect_typing(&bob, "alice", true);
     world_advance(&world, TTL_MS - 1);
     client_expect_nothing(&bob);
@@ -85,11 +85,11 @@ static void a_renewal_extends_typing_silently(void **unused)
 {
     (void)unused;
     open_chat(&bob, "team");
-    say(&alice, "typing_start", "team");
+    send_command(&alice, "typing_start", "team");
     expect_typing(&bob, "alice", true);
     for (int i = 0; i < 10; i++) {
         world_advance(&world, SECOND_MS);
-        say(&alice, "typing_start", "team");
+        send_command(&alice, "typing_start", "team");
     }
     client_expect_nothing(&bob);
     world_advance(&world, TTL_MS - 1);
@@ -98,13 +98,13 @@ static void a_renewal_extends_typing_silently(void **unused)
     expect_typing(&bob, "alice", false);
 }
 
-static void excess_updates_are_reported_once_until_one_is_accepted(void **unused)
+static void excess_updates_are_refused_once_until_one_is_accepted(void **unused)
 {
     (void)unused;
     open_chat(&bob, "team");
     for (int series = 0; series < 2; series++) {
         for (int i = 0; i < 5; i++)
-            say(&alice, "typing_start", "team");
+            send_command(&alice, "typing_start", "team");
         client_expect(&alice, "error");
         assert_true(client_has(&alice, "RATE_LIMITED"));
         assert_true(client_has(&alice, "\"retry_after_seconds\":1"));
@@ -119,10 +119,10 @@ static void a_stop_is_never_dropped(void **unused)
 {
     (void)unused;
     open_chat(&bob, "team");
-    say(&alice, "typing_start", "team");
+    send_command(&alice, "typing_start", "team");
     expect_typing(&bob, "alice", true);
     for (int i = 0; i < 300; i++) /* far beyond the rate limit of commands */
-        say(&alice, "typing_stop", "team");
+        send_command(&alice, "typing_stop", "team");
     expect_typing(&bob, "alice", false);
     client_expect_nothing(&alice);
     client_expect_nothing(&bob);
@@ -136,7 +136,7 @@ static void a_stop_cancels_a_start_whose_membership_is_pending(void **unused)
     world.ledger.holding = true;
     client_send(&alice, "{\"type\":\"typing_start\",\"id\":1,\"chat_id\":\"team\"}");
     client_send(&alice, "{\"type\":\"typing_start\",\"id\":2,\"chat_id\":\"other\"}");
-    say(&alice, "typing_stop", "team");
+    send_command(&alice, "typing_stop", "team");
     world.ledger.holding = false;
     fake_ledger_release_all(&world.ledger);
     client_expect_with(&alice, "ok", "\"id\":1");
@@ -147,7 +147,7 @@ static void a_stop_cancels_a_start_whose_membership_is_pending(void **unused)
 
 /* Holds the store's answer to a start until the test releases it. */
 static struct {
-    const struct typing_store_operations *sound;
+    const struct typing_store_operations *real;
     struct typing_store_operations slow;
     typing_start_done done;
     void *arg;
@@ -165,7 +165,7 @@ static void start_slowly(struct typing_store *store, struct slice chat_id, struc
 {
     slow_start.done = done;
     slow_start.arg = arg;
-    slow_start.sound->start(store, chat_id, user_id, conn_id, note_answer, NULL);
+    slow_start.real->start(store, chat_id, user_id, conn_id, note_answer, NULL);
 }
 
 static void a_stop_cancels_a_start_that_the_store_answers_late(void **unused)
@@ -174,13 +174,13 @@ static void a_stop_cancels_a_start_that_the_store_answers_late(void **unused)
     struct typing_store *store = world.handlers->typing->store;
     open_chat(&alice, "team");
     open_chat(&bob, "team");
-    slow_start.sound = store->operations;
+    slow_start.real = store->operations;
     slow_start.slow = *store->operations;
     slow_start.slow.start = start_slowly;
     store->operations = &slow_start.slow;
-    say(&alice, "typing_start", "team");
-    say(&alice, "typing_stop", "team");
-    store->operations = slow_start.sound;
+    send_command(&alice, "typing_start", "team");
+    send_command(&alice, "typing_stop", "team");
+    store->operations = slow_start.real;
     slow_start.done(slow_start.arg, STATE_OK, &(struct typing_outcome){TYPING_STARTED, 0});
     client_expect_nothing(&bob);
     open_chat(&carol, "team");
@@ -201,7 +201,7 @@ static void a_start_with_an_id_is_answered(void **unused)
     assert_true(client_has(&alice, "SERVICE_UNAVAILABLE"));
 }
 
-/* ---- what ends typing ---- */
+/* ---- the end of typing ---- */
 
 static void a_device_that_leaves_stops_typing(void **unused)
 {
@@ -209,10 +209,10 @@ static void a_device_that_leaves_stops_typing(void **unused)
     struct client *laptop = malloc(sizeof(*laptop));
     client_connect(laptop, &world, "alice");
     open_chat(&bob, "team");
-    say(&alice, "typing_start", "team");
+    send_command(&alice, "typing_start", "team");
     expect_typing(&bob, "alice", true);
     world_advance(&world, SECOND_MS);
-    say(laptop, "typing_start", "team");
+    send_command(laptop, "typing_start", "team");
     client_hang_up(&alice);
     client_expect_nothing(&bob); /* the other device still types */
     client_hang_up(laptop);
@@ -226,9 +226,9 @@ static void closing_the_chat_ends_typing(void **unused)
     (void)unused;
     open_chat(&bob, "team");
     open_chat(&alice, "team");
-    say(&alice, "typing_start", "team");
+    send_command(&alice, "typing_start", "team");
     expect_typing(&bob, "alice", true);
-    say(&alice, "close_chat", "team");
+    send_command(&alice, "close_chat", "team");
     client_expect(&alice, "ok");
     expect_typing(&bob, "alice", false);
 }
@@ -238,13 +238,13 @@ static void typing_in_too_many_chats_ends_the_oldest(void **unused)
     (void)unused;
     char chat[16];
     open_chat(&bob, "team");
-    say(&alice, "typing_start", "team");
+    send_command(&alice, "typing_start", "team");
     expect_typing(&bob, "alice", true);
     for (int i = 1; i <= TYPING_CHATS_PER_DEVICE_MAX; i++) {
         client_expect_nothing(&bob);
         snprintf(chat, sizeof(chat), "chat-%d", i);
         fake_ledger_join(&world.ledger, chat, "alice");
-        say(&alice, "typing_start", chat);
+        send_command(&alice, "typing_start", chat);
     }
     expect_typing(&bob, "alice", false);
 }
@@ -254,13 +254,13 @@ static void a_removed_member_loses_the_chat_and_stops_typing(void **unused)
     (void)unused;
     open_chat(&bob, "team");
     open_chat(&carol, "team");
-    say(&bob, "typing_start", "team");
+    send_command(&bob, "typing_start", "team");
     expect_typing(&carol, "bob", true);
     fake_ledger_leave(&world.ledger, "team", "bob");
     chat_publish_removal(world.handlers->chats, SLICE("team"), SLICE("bob"));
     expect_typing(&carol, "bob", false);
     client_expect(&bob, "chat_closed");
-    say(&alice, "typing_start", "team");
+    send_command(&alice, "typing_start", "team");
     expect_typing(&carol, "alice", true);
     client_expect_nothing(&bob);
 }
@@ -271,14 +271,14 @@ static void reopening_a_chat_shows_a_new_start(void **unused)
 {
     (void)unused;
     open_chat(&bob, "team");
-    say(&alice, "typing_start", "team");
+    send_command(&alice, "typing_start", "team");
     expect_typing(&bob, "alice", true);
-    say(&bob, "close_chat", "team");
+    send_command(&bob, "close_chat", "team");
     client_expect(&bob, "ok");
-    say(&alice, "typing_stop", "team"); /* no gateway with the chat open receives it */
+    send_command(&alice, "typing_stop", "team"); /* no gateway with the chat open receives it */
     open_chat(&bob, "team");
     world_advance(&world, SECOND_MS);
-    say(&alice, "typing_start", "team");
+    send_command(&alice, "typing_start", "team");
     expect_typing(&bob, "alice", true);
     world_advance(&world, TTL_MS - 1);
     client_expect_nothing(&bob);
@@ -288,14 +288,14 @@ static void a_removal_while_opening_closes_the_chat(void **unused)
 {
     (void)unused;
     world.ledger.holding = true;
-    say(&bob, "open_chat", "team");
+    send_command(&bob, "open_chat", "team");
     chat_publish_removal(world.handlers->chats, SLICE("team"), SLICE("bob"));
     world.ledger.holding = false;
     fake_ledger_release_all(&world.ledger); /* the answer is from before the removal */
     client_expect(&bob, "error");
     assert_true(client_has(&bob, "FORBIDDEN"));
     assert_int_equal(counted(METRIC_CHATS_OPEN), 0);
-    say(&alice, "typing_start", "team");
+    send_command(&alice, "typing_start", "team");
     client_expect_nothing(&bob);
 }
 
@@ -306,7 +306,7 @@ static void no_event_before_membership_is_confirmed(void **unused)
     world.ledger.holding = true;
     client_send(&bob, "{\"type\":\"open_chat\",\"chat_id\":\"team\"}");
     world.ledger.holding = false;
-    say(&alice, "typing_start", "team");
+    send_command(&alice, "typing_start", "team");
     expect_typing(&carol, "alice", true);
     client_expect_nothing(&bob);
     fake_ledger_release_all(&world.ledger);
@@ -318,24 +318,24 @@ static void a_failing_ledger_leaves_the_chat_closed(void **unused)
 {
     (void)unused;
     world.ledger.failing = LEDGER_UNAVAILABLE;
-    say(&bob, "open_chat", "team");
+    send_command(&bob, "open_chat", "team");
     client_expect(&bob, "error");
     assert_true(client_has(&bob, "SERVICE_UNAVAILABLE"));
     assert_int_equal(counted(METRIC_CHATS_OPEN), 0);
     world.ledger.failing = LEDGER_OK;
     open_chat(&bob, "team");
     world.ledger.failing = LEDGER_UNAVAILABLE;
-    say(&bob, "open_chat", "team"); /* an open chat stays open */
+    send_command(&bob, "open_chat", "team"); /* an open chat stays open */
     client_expect(&bob, "error");
     assert_int_equal(counted(METRIC_CHATS_OPEN), 1);
 }
 
-static void leaving_while_opening_is_harmless(void **unused)
+static void leaving_while_opening_leaves_no_open_chat(void **unused)
 {
     (void)unused;
     for (size_t answers = 0; answers < 3; answers++) {
         world.ledger.holding = true;
-        say(&bob, "open_chat", "team");
+        send_command(&bob, "open_chat", "team");
         for (size_t i = 0; i < answers && world.ledger.held; i++) {
             fake_ledger_release(&world.ledger);
             world_settle(&world);
@@ -350,16 +350,16 @@ static void leaving_while_opening_is_harmless(void **unused)
     }
 }
 
-static void a_snapshot_shows_who_types_and_the_end_is_told(void **unused)
+static void a_snapshot_shows_who_types_and_the_end_follows(void **unused)
 {
     (void)unused;
     fake_ledger_show(&world.ledger, "carol", LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_NOBODY);
-    changed("carol");
-    say(&alice, "typing_start", "team");
-    say(&bob, "typing_start", "team");
-    say(&carol, "typing_start", "team");
+    drop_cached_graph("carol");
+    send_command(&alice, "typing_start", "team");
+    send_command(&bob, "typing_start", "team");
+    send_command(&carol, "typing_start", "team");
     world_advance(&world, 2000);
-    say(&bob, "open_chat", "team");
+    send_command(&bob, "open_chat", "team");
     client_expect(&bob, "chat_snapshot");
     assert_true(client_has(&bob, "\"typing\":[\"alice\"]"));
     world_advance(&world, TTL_MS - 2000 - 1);
@@ -376,13 +376,13 @@ static void typing_follows_the_privacy_settings(void **unused)
     (void)unused;
     fake_ledger_show(&world.ledger, "alice", LEDGER_VISIBLE_CONTACTS_ONLY, LEDGER_VISIBLE_EVERYONE);
     fake_ledger_befriend(&world.ledger, "carol", "alice");
-    changed("alice");
+    drop_cached_graph("alice");
     open_chat(&bob, "team");
     open_chat(&carol, "team");
-    say(&alice, "typing_start", "team");
+    send_command(&alice, "typing_start", "team");
     expect_typing(&carol, "alice", true);
     client_expect_nothing(&bob);
-    say(&alice, "typing_stop", "team");
+    send_command(&alice, "typing_stop", "team");
     expect_typing(&carol, "alice", false);
     client_expect_nothing(&bob);
 }
@@ -391,10 +391,10 @@ static void blocked_viewers_see_no_typing(void **unused)
 {
     (void)unused;
     fake_ledger_block(&world.ledger, "alice", "bob");
-    changed("alice");
+    drop_cached_graph("alice");
     open_chat(&bob, "team");
     open_chat(&carol, "team");
-    say(&alice, "typing_start", "team");
+    send_command(&alice, "typing_start", "team");
     expect_typing(&carol, "alice", true);
     world_advance(&world, TTL_MS);
     expect_typing(&carol, "alice", false);
@@ -406,9 +406,9 @@ static void without_a_visibility_nobody_sees_typing(void **unused)
     (void)unused;
     open_chat(&bob, "team");
     open_chat(&alice, "team");
-    changed("alice");
+    drop_cached_graph("alice");
     world.ledger.failing = LEDGER_UNAVAILABLE;
-    say(&alice, "typing_start", "team");
+    send_command(&alice, "typing_start", "team");
     client_expect_nothing(&bob);
     world_advance(&world, TTL_MS);
     client_expect_nothing(&bob);
@@ -420,15 +420,15 @@ static void a_block_ends_shown_typing_with_the_next_renewal(void **unused)
     (void)unused;
     open_chat(&bob, "team");
     open_chat(&carol, "team");
-    say(&alice, "typing_start", "team");
+    send_command(&alice, "typing_start", "team");
     expect_typing(&bob, "alice", true);
     expect_typing(&carol, "alice", true);
     fake_ledger_block(&world.ledger, "alice", "bob");
-    changed("alice");
+    drop_cached_graph("alice");
     world_advance(&world, SECOND_MS);
-    say(&alice, "typing_start", "team");
+    send_command(&alice, "typing_start", "team");
     expect_typing(&bob, "alice", false);
-    say(&alice, "typing_stop", "team");
+    send_command(&alice, "typing_stop", "team");
     expect_typing(&carol, "alice", false);
     client_expect_nothing(&bob);
     client_expect_nothing(&carol);
@@ -438,17 +438,17 @@ static void lost_visibility_ends_shown_typing_at_once(void **unused)
 {
     (void)unused;
     open_chat(&bob, "team");
-    say(&alice, "typing_start", "team");
+    send_command(&alice, "typing_start", "team");
     expect_typing(&bob, "alice", true);
     fake_ledger_show(&world.ledger, "alice", LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_NOBODY);
-    changed("alice");
+    drop_cached_graph("alice");
     chat_received(world.handlers->chats, CHAT_TOPIC_PRESENCE, SLICE("team"),
                   SLICE("{\"type\":\"presence_changed\",\"user_id\":\"alice\","
                         "\"status\":\"unknown\",\"reason\":\"privacy\",\"version\":0}"));
     client_expect(&bob, "presence_changed");
     expect_typing(&bob, "alice", false);
     world_advance(&world, SECOND_MS);
-    say(&alice, "typing_start", "team");
+    send_command(&alice, "typing_start", "team");
     client_expect_nothing(&bob);
 }
 
@@ -456,14 +456,14 @@ static void regained_visibility_shows_typing_with_the_next_renewal(void **unused
 {
     (void)unused;
     fake_ledger_show(&world.ledger, "alice", LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_NOBODY);
-    changed("alice");
+    drop_cached_graph("alice");
     open_chat(&bob, "team");
-    say(&alice, "typing_start", "team");
+    send_command(&alice, "typing_start", "team");
     client_expect_nothing(&bob);
     fake_ledger_show(&world.ledger, "alice", LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_NOBODY);
-    changed("alice");
+    drop_cached_graph("alice");
     world_advance(&world, SECOND_MS);
-    say(&alice, "typing_start", "team");
+    send_command(&alice, "typing_start", "team");
     expect_typing(&bob, "alice", true);
 }
 
@@ -504,7 +504,7 @@ static void many_typers_cost_a_bounded_number_of_pushes(void **unused)
     struct client *crowd = crowd_connect();
     open_chat(&bob, "team");
     for (int i = 0; i < CROWD; i++)
-        say(&crowd[i], "typing_start", "team");
+        send_command(&crowd[i], "typing_start", "team");
     assert_int_equal(take_all(&bob), TYPING_VIEW_PUSHES_PER_TICK);
     for (int tick = 1; tick <= 3; tick++) {
         world_advance(&world, TYPING_VIEW_TICK_MS);
@@ -512,7 +512,7 @@ static void many_typers_cost_a_bounded_number_of_pushes(void **unused)
     }
     size_t told = 4 * TYPING_VIEW_PUSHES_PER_TICK;
     for (int i = 0; i < CROWD; i++) /* typers who were not shown yet cost nothing */
-        say(&crowd[i], "typing_stop", "team");
+        send_command(&crowd[i], "typing_stop", "team");
     for (int tick = 1; tick <= 20; tick++) {
         world_advance(&world, TYPING_VIEW_TICK_MS);
         told += take_all(&bob);
@@ -523,20 +523,20 @@ static void many_typers_cost_a_bounded_number_of_pushes(void **unused)
     crowd_leave(crowd);
 }
 
-static void quick_changes_are_told_as_the_latest_state(void **unused)
+static void quick_changes_are_coalesced_to_the_latest_state(void **unused)
 {
     (void)unused;
     struct client *crowd = crowd_connect();
     open_chat(&bob, "team");
-    say(&alice, "typing_start", "team");
+    send_command(&alice, "typing_start", "team");
     expect_typing(&bob, "alice", true);
     world_advance(&world, 990);
     for (int i = 0; i < TYPING_VIEW_PUSHES_PER_TICK; i++) /* spend the budget */
-        say(&crowd[i], "typing_start", "team");
+        send_command(&crowd[i], "typing_start", "team");
     assert_int_equal(take_all(&bob), TYPING_VIEW_PUSHES_PER_TICK);
-    say(&alice, "typing_stop", "team");
+    send_command(&alice, "typing_stop", "team");
     world_advance(&world, 10);
-    say(&alice, "typing_start", "team");
+    send_command(&alice, "typing_start", "team");
     world_advance(&world, TYPING_VIEW_TICK_MS);
     client_expect_nothing(&bob); /* alice types, and bob was told so */
     crowd_leave(crowd);
@@ -549,7 +549,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(typing_ends_exactly_at_the_time_to_live),
         TEST(a_renewal_extends_typing_silently),
-        TEST(excess_updates_are_reported_once_until_one_is_accepted),
+        TEST(excess_updates_are_refused_once_until_one_is_accepted),
         TEST(a_stop_is_never_dropped),
         TEST(a_stop_cancels_a_start_whose_membership_is_pending),
         TEST(a_stop_cancels_a_start_that_the_store_answers_late),
@@ -562,8 +562,8 @@ int main(void)
         TEST(a_removal_while_opening_closes_the_chat),
         TEST(no_event_before_membership_is_confirmed),
         TEST(a_failing_ledger_leaves_the_chat_closed),
-        TEST(leaving_while_opening_is_harmless),
-        TEST(a_snapshot_shows_who_types_and_the_end_is_told),
+        TEST(leaving_while_opening_leaves_no_open_chat),
+        TEST(a_snapshot_shows_who_types_and_the_end_follows),
         TEST(typing_follows_the_privacy_settings),
         TEST(blocked_viewers_see_no_typing),
         TEST(without_a_visibility_nobody_sees_typing),
@@ -571,7 +571,7 @@ int main(void)
         TEST(lost_visibility_ends_shown_typing_at_once),
         TEST(regained_visibility_shows_typing_with_the_next_renewal),
         TEST(many_typers_cost_a_bounded_number_of_pushes),
-        TEST(quick_changes_are_told_as_the_latest_state),
+        TEST(quick_changes_are_coalesced_to_the_latest_state),
     };
     return cmocka_run_group_tests_name("typing", tests, NULL, NULL);
 }

@@ -44,7 +44,7 @@ static struct slice typer_user(const struct typer *typer)
     return (struct slice){typer->user_id, typer->user_id_len};
 }
 
-/* Returns whether viewers have to be told, and it is known which of them may see it. */
+/* Returns whether viewers must be told, and the visibility says which of them. */
 static bool typer_must_be_told(const struct typer *typer)
 {
     return typer->typing != typer->shown && typer->visibility;
@@ -226,7 +226,7 @@ static void typing_view_run(struct typing_view *view)
     while (at != &view->typers) {
         struct typer *typer = CONTAINER_OF(at, struct typer, of_view);
         at = at->next;
-        /* A stop whose visibility could not be read is told to nobody: it would tell users who may not see. */
+        /* Without a visibility nobody may be told, not even that the typing stopped. */
         if (!typer->typing && !typer->visibility && !typer->reading)
             typer_free(typer);
         else if (typer_must_be_told(typer) && typing_view_has_budget(view))

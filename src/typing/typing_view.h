@@ -1,5 +1,5 @@
 /*
- * Typing, on the side of the viewers: for each chat open on this gateway, who is shown as typing.
+ * Typing, on the side of the viewers: for each chat open on this gateway, the users shown as typing.
  *
  *   event, or a record of the store ──► followed ──visibility read──► changed ──within the budget──► shown
  *   stop, or no renewal for the time to live ──► changed ──within the budget──► told, no longer followed
@@ -14,7 +14,7 @@
  * with every renewal, and at once on typing_view_recheck(): viewers who lost visibility are told that the
  * typing ended and no more; so is everybody if it cannot be read. A stop goes to those who got the start.
  *
- * Typing that is not renewed ends here by itself, so the death of a gateway leaves nobody typing forever.
+ * Typing that is not renewed ends here by itself, so that nobody is shown forever after a gateway crashed.
  *
  * One per worker, on its thread. A view exists while somebody types in the chat and somebody here has it
  * open.
@@ -51,17 +51,16 @@ struct typing_views {
 bool typing_views_init(struct typing_views *views, uint64_t seed);
 void typing_views_free(struct typing_views *views);
 
-/* A user types in a chat, or no longer. `since_wall_ms` is when their device said so. */
+/* A user types in a chat, or no longer. `since_wall_ms` is the time of the device's command. */
 void typing_view_update(struct typing_views *views, struct slice chat_id, struct slice user_id,
                         bool typing, int64_t since_wall_ms);
 
-/* Follows a user of whom the store says, while somebody opens the chat, that they type for `left_ms` more.
- * The snapshot tells the opener; this makes sure that the end is told too. Returns false when it cannot:
- * too many type. */
+/* Follows a user who, according to the store, types for `left_ms` more; for the opener of a chat, who gets the
+ * user in the snapshot and must be told the end too. Returns false when it cannot: too many users type. */
 bool typing_view_follow(struct typing_views *views, struct slice chat_id, struct slice user_id,
                         int64_t left_ms);
 
-/* Nobody here has the chat open any more, so its events no longer arrive. */
+/* Frees the view: nobody here has the chat open any more, so its events no longer arrive. */
 void typing_view_close(struct typing_views *views, struct slice chat_id);
 
 /* The visibility of this user may have changed. */
