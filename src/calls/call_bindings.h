@@ -2,8 +2,8 @@
  * Call bindings: the connections of this gateway that hold a party of a call (store/call_store.h). The
  * gateway renews these parties and reports to the store when such a connection ends.
  *
- * It may hold more than the truth (a call that another gateway ended), never less; a renewal shows which
- * bindings are lost. One thread.
+ * A binding may outlive its call (another gateway ended it), but no party is without one; a renewal shows
+ * which bindings are lost. One thread.
  */
 #ifndef ROLLCALL_CALLS_CALL_BINDINGS_H
 #define ROLLCALL_CALLS_CALL_BINDINGS_H
@@ -38,7 +38,7 @@ bool call_bindings_has(const struct call_bindings *bindings, const struct ulid *
 /* Returns false if there was none. */
 bool call_bindings_remove(struct call_bindings *bindings, const struct ulid *conn_id);
 
-/* Renews all parties and removes the bindings that the store does not know. */
+/* Renews all parties and removes the bindings that have no party in the store. */
 void call_bindings_renew(struct call_bindings *bindings, struct call_store *store);
 
 #endif

@@ -28,18 +28,12 @@ void call_events_ring(struct delivery *delivery, const struct call *call)
     delivery_send(delivery, &call->callee.user_id, 1, &message, NULL);
 }
 
-static void call_events_send(struct delivery *delivery, const struct call_device *device,
-                             const struct message *message)
-{
-    delivery_send_device(delivery, device->user_id, device->device_id, message);
-}
-
-/* The caller hears the callee's answer; so do the callee's other devices, for which the call ends with it. */
+/* The answer goes to the caller and to the callee's other devices, for which the call ends with it. */
 static void call_events_send_answer(struct delivery *delivery, const struct call *call,
                                     const struct message *answer, const struct message *ended,
                                     const struct ulid *answering)
 {
-    call_events_send(delivery, &call->caller, answer);
+    delivery_send_device(delivery, call->caller.user_id, call->caller.device_id, answer);
     delivery_send(delivery, &call->callee.user_id, 1, answer, answering);
     delivery_send(delivery, &call->callee.user_id, 1, ended, answering);
 }
@@ -54,7 +48,7 @@ void call_events_tell(struct delivery *delivery, const struct call *call,
     enum message_type ringing = is_caller ? MESSAGE_CALL_RINGING : MESSAGE_CALL_INCOMING;
     struct message message =
         call_events_message(is_ringing ? ringing : MESSAGE_CALL_ACCEPTED, call);
-    call_events_send(delivery, device, &message);
+    delivery_send_device(delivery, device->user_id, device->device_id, &message);
 }
 
 void call_events_answered(struct delivery *delivery, const struct call *call,
@@ -93,7 +87,7 @@ void call_events_signal(struct delivery *delivery, const struct call *call, stru
         .id = SLICE_NONE,
         .call = {.call_id = call->id, .from = from, .to = SLICE_NONE, .data = data}};
     if (peer->device_id.data)
-        call_events_send(delivery, peer, &message);
+        delivery_send_device(delivery, peer->user_id, peer->device_id, &message);
     else
         delivery_send(delivery, &peer->user_id, 1, &message, NULL);
 }

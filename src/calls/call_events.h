@@ -10,7 +10,7 @@
  *   a signal         call_signal     the other side's device; before there is one, all the callee's
  *
  * `from` and `to` of every event except a signal are the call's caller and callee. A declared call has no
- * other side; others learn about it only by `in_call`.
+ * other side; other users see only `in_call`.
  */
 #ifndef ROLLCALL_CALLS_CALL_EVENTS_H
 #define ROLLCALL_CALLS_CALL_EVENTS_H
@@ -35,7 +35,7 @@ void call_events_answered(struct delivery *delivery, const struct call *call,
 void call_events_rejected(struct delivery *delivery, const struct call *call,
                           const struct ulid *rejecting);
 
-/* `ending` NULL: no connection asked for it. */
+/* `ending` NULL: the call ended without a command. */
 void call_events_ended(struct delivery *delivery, const struct call *call,
                        const struct ulid *ending);
 

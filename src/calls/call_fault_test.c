@@ -32,7 +32,7 @@ static void close_cast(struct cast **cast)
     *cast = NULL;
 }
 
-/* A refusal for want of memory is the only one that may come. */
+/* Only a refusal because of missing memory is allowed. */
 static bool done_or_busy(const struct cast *cast, bool done)
 {
     assert_true(done || cast->world.code == ERROR_SERVER_BUSY ||
@@ -40,7 +40,7 @@ static bool done_or_busy(const struct cast *cast, bool done)
     return done;
 }
 
-/* Whatever failed: when both are gone for good, no call and no in_call is left. */
+/* After any failure: when both devices have left, no call and no in_call is left. */
 static void expect_nothing_left(struct cast *cast)
 {
     call_world_disconnect(cast->alice);
@@ -57,14 +57,14 @@ static void a_call_survives_any_failed_allocation(void **state)
     for (size_t n = 1, failed = 1; failed > 0; n++) {
         struct cast *cast = open_cast();
         alloc_fault_after(n);
-        bool rings = done_or_busy(cast, call_world_request(cast->alice, "bob", "c"));
-        bool talks = rings && done_or_busy(cast, call_world_accept(cast->bob, "c"));
-        if (talks)
+        bool ringing = done_or_busy(cast, call_world_request(cast->alice, "bob", "c"));
+        bool accepted = ringing && done_or_busy(cast, call_world_accept(cast->bob, "c"));
+        if (accepted)
             done_or_busy(cast, call_world_signal(cast->alice, "c", "1"));
         failed = alloc_fault_off();
         call_world_pass(&cast->world, CALL_WORLD_TICK_MS);
-        assert_int_equal(call_world_in_call(&cast->world, "alice"), talks);
-        assert_int_equal(call_world_in_call(&cast->world, "bob"), talks);
+        assert_int_equal(call_world_in_call(&cast->world, "alice"), accepted);
+        assert_int_equal(call_world_in_call(&cast->world, "bob"), accepted);
         expect_nothing_left(cast);
         close_cast(&cast);
     }
@@ -88,7 +88,7 @@ static void in_call_is_cleared_without_memory(void **state)
     }
 }
 
-/* A connection that cannot be bound is detached, not forgotten. */
+/* A connection that cannot be bound is detached. */
 static void a_reconnect_survives_any_failed_allocation(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
- * What follows from a transition of a call on the gateway that made it: `in_call` of both sides, the call
- * history, metrics. The devices have been told before (call_events.h).
+ * The effects of a call's transition besides its events (call_events.h): `in_call` of both sides, the call
+ * history, metrics. The gateway that made the transition causes them, after the events.
  */
 #ifndef ROLLCALL_CALLS_CALL_OUTCOME_H
 #define ROLLCALL_CALLS_CALL_OUTCOME_H

@@ -1,21 +1,21 @@
 /*
- * The call plane of one gateway: who may call whom, how a call proceeds, who is told, and that `in_call` is
- * true.
+ * The call plane of one gateway: it handles call commands, sends the events about calls, and keeps `in_call`
+ * correct.
  *
  *   command ──► contact? connected? ──► call store (one atomic transition) ──► the gateway that made it
  *                                       replies, tells devices, sets `in_call`, writes the history
  *
- * The call store, which all gateways share, knows the state of each call; the plane keeps only the
- * connections it is responsible for (call_bindings.h). The gateway that makes a transition tells the
- * devices, by delivery, so the two sides may be connected anywhere.
+ * The call store, which all gateways share, has the state of each call; the plane keeps only the
+ * connections it is responsible for (call_bindings.h). The gateway that makes a transition sends the events
+ * by delivery, so the two sides may be connected anywhere.
  *
  * `in_call` of a user is another record, in the state store; it follows the call store (call_sync.h).
  *
  * A callee who may not be called, one who is not connected and one who does not exist look the same:
  * CALL_UNAVAILABLE. So do a call of other users and a call that does not exist: NOT_FOUND.
  *
- * A device that connects while it is in a call, or while a call rings for its user, is told its state by
- * call_ringing, call_accepted or call_incoming. A device that is told none of them is in no call.
+ * A device that connects while it is in a call, or while a call rings for its user, gets the state by
+ * call_ringing, call_accepted or call_incoming. A device that gets none of them is in no call.
  *
  * One per worker, on its thread.
  */

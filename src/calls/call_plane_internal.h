@@ -10,8 +10,8 @@
 /* The device holds a party of a call from now on, and this gateway is responsible for it. */
 void call_plane_bind(struct call_plane *plane, const struct call_device *device);
 
-/* Returns whether a repeated command has to be told again: without a binding the answer to the first one
- * was lost, and nobody was told. */
+/* Returns whether the events of a repeated command must be sent: without a binding the store's answer to the
+ * first command was lost, and no event was sent. */
 static inline bool call_plane_missed(const struct call_plane *plane,
                                      const struct call_device *device)
 {

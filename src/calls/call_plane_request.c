@@ -1,4 +1,4 @@
-/* Call requests: whether the callee may be called and is connected, then the call store's transition. */
+/* Call requests: check that the callee may be called and is connected, then make the call store's transition. */
 #include "calls/call_command.h"
 #include "calls/call_events.h"
 #include "calls/call_outcome.h"

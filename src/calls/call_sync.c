@@ -17,14 +17,6 @@ void call_sync_init(struct call_sync *sync, struct call_store *store,
     list_init(&sync->waiting);
 }
 
-static struct call_syncing *call_sync_take_spare(struct call_sync *sync)
-{
-    for (size_t i = 0; i < CALL_SYNC_SPARES; i++)
-        if (!sync->spares[i].in_use)
-            return &sync->spares[i];
-    return NULL;
-}
-
 static void call_syncing_release(struct call_syncing *syncing)
 {
     struct call_sync *sync = syncing->sync;
@@ -50,16 +42,12 @@ static struct slice call_syncing_user(const struct call_syncing *syncing)
     return (struct slice){syncing->user, syncing->user_len};
 }
 
-static void call_sync_log_failure(struct slice user_id, const char *reason)
-{
-    log_error("in_call_not_set", "user=%s reason=%s", log_quote(user_id), reason);
-}
-
 static void call_syncing_wait(struct call_syncing *syncing)
 {
     struct call_sync *sync = syncing->sync;
     if (sync->waiting_count == CALL_SYNC_WAITING_MAX) {
-        call_sync_log_failure(call_syncing_user(syncing), "too many wait");
+        log_error("in_call_not_set", "user=%s reason=%s", log_quote(call_syncing_user(syncing)),
+                  "too many wait");
         call_syncing_release(syncing);
         return;
     }
@@ -103,10 +91,10 @@ static void call_syncing_read(struct call_syncing *syncing)
 void call_sync_user(struct call_sync *sync, struct slice user_id)
 {
     struct call_syncing *syncing = malloc(sizeof(*syncing));
-    if (!syncing)
-        syncing = call_sync_take_spare(sync);
+    for (size_t i = 0; !syncing && i < CALL_SYNC_SPARES; i++)
+        syncing = sync->spares[i].in_use ? NULL : &sync->spares[i];
     if (!syncing) {
-        call_sync_log_failure(user_id, "out of memory");
+        log_error("in_call_not_set", "user=%s reason=%s", log_quote(user_id), "out of memory");
         return;
     }
     *syncing =

@@ -1,5 +1,5 @@
 /*
- * Sets `in_call` of users to what the call store says, and retries until it is set.
+ * Sets `in_call` of users according to the call store, and retries until it is set.
  *
  *   read (call store) ──► set (state store) ──► read again ──unchanged──► done
  *                            │ not set: store unavailable, or out of memory
