@@ -1,4 +1,4 @@
-/* Names of a chat's topics, there and back, and names that are none. */
+/* Names of the topics of a chat: written, parsed, and invalid ones. */
 #include "routing/chat_topic.h"
 
 #include "protocol/presence.h"

@@ -17,7 +17,7 @@ struct event_sending {
     struct slice name;
     size_t fields_at; /* where the fields stand in the payload's head */
     size_t fields_len;
-    uint64_t id;        /* as receivers know the event by, too */
+    uint64_t id;        /* the same on the sending and the receiving gateways */
     bool to_one_device; /* such an event is not kept for parked sessions */
     delivery_done done;
     void *arg;
@@ -34,7 +34,7 @@ void delivery_disturbed(struct delivery *delivery)
         recovery_invalidate(delivery->recovery);
 }
 
-static void write_conn_id(struct buffer *out, struct slice key, const struct ulid *conn_id)
+static void delivery_write_conn_id(struct buffer *out, struct slice key, const struct ulid *conn_id)
 {
     char text[ULID_TEXT_LEN];
     ulid_write(text, conn_id);
@@ -42,8 +42,8 @@ static void write_conn_id(struct buffer *out, struct slice key, const struct uli
 }
 
 /* Keeps the event for users who lost their connection a moment ago. */
-static void keep_sent_event(const struct event_sending *sending, const struct slice *users,
-                            size_t count)
+static void event_sending_keep(const struct event_sending *sending, const struct slice *users,
+                               size_t count)
 {
     struct delivery *delivery = sending->delivery;
     if (!delivery->recovery || sending->to_one_device || count == 0)
@@ -63,7 +63,7 @@ static void keep_sent_event(const struct event_sending *sending, const struct sl
     blob_drop(&blob);
 }
 
-static void end_event_sending(struct event_sending *sending, bool sent)
+static void event_sending_end(struct event_sending *sending, bool sent)
 {
     delivery_done done = sending->done;
     void *arg = sending->arg;
@@ -73,7 +73,7 @@ static void end_event_sending(struct event_sending *sending, bool sent)
         done(arg, sent);
 }
 
-static bool broadcast_event(struct event_sending *sending, struct slice topic)
+static bool event_sending_broadcast(struct event_sending *sending, struct slice topic)
 {
     bool sent = delivery_payload_broadcast(&sending->payload, topic);
     metrics_add(sending->delivery->metrics, METRIC_BROADCASTS, sent);
@@ -89,26 +89,26 @@ static void on_event_routed(struct delivery_payload *payload, enum state_status 
     metrics_set(delivery->metrics, METRIC_BROADCAST_MODE, status != STATE_OK);
     if (status == STATE_OK) {
         delivery_payload_publish(payload, routes);
-        keep_sent_event(sending, routes->parked, routes->parked_count);
+        event_sending_keep(sending, routes->parked, routes->parked_count);
         if (bus_has_lost(payload->bus))
-            broadcast_event(sending, BUS_TOPIC_LOST);
+            event_sending_broadcast(sending, BUS_TOPIC_LOST);
     } else {
         delivery_disturbed(delivery);
-        sent = broadcast_event(sending, BUS_TOPIC_ALL);
+        sent = event_sending_broadcast(sending, BUS_TOPIC_ALL);
     }
-    end_event_sending(sending, sent);
+    event_sending_end(sending, sent);
 }
 
 /* Returns an id unlike that of any other event: each gateway counts its own events, and gateways differ by
  * seed or by address. */
-static uint64_t next_event_id(struct delivery *delivery)
+static uint64_t delivery_next_event_id(struct delivery *delivery)
 {
     uint64_t parts[] = {++delivery->sent_count, (uintptr_t)delivery};
     return XXH3_64bits_withSeed(parts, sizeof(parts), delivery->router->seed);
 }
 
 /* Writes the event without its users. `device_id` SLICE_NONE: to all devices. Returns NULL when out of memory. */
-static struct event_sending *make_event_sending(struct delivery *delivery,
+static struct event_sending *event_sending_make(struct delivery *delivery,
                                                 const struct message *message,
                                                 const struct ulid *except, struct slice device_id)
 {
@@ -116,7 +116,6 @@ static struct event_sending *make_event_sending(struct delivery *delivery,
     if (!sending)
         return NULL;
     struct buffer *head = &sending->payload.head;
-    uint64_t own_id = next_event_id(delivery);
     sending->payload.bus = delivery->router->bus;
     sending->payload.store = delivery->store;
     sending->payload.metrics = delivery->metrics;
@@ -134,7 +133,7 @@ static struct event_sending *make_event_sending(struct delivery *delivery,
     json_write_object_end(head);
     sending->fields_len = head->len - sending->fields_at;
     if (except)
-        write_conn_id(head, SLICE("except"), except);
+        delivery_write_conn_id(head, SLICE("except"), except);
     if (device_id.len)
         json_write_key_string(head, SLICE("device"), device_id);
     if (message->type == MESSAGE_MESSAGE && message->chat_message.sequence) {
@@ -144,23 +143,24 @@ static struct event_sending *make_event_sending(struct delivery *delivery,
         json_write_key_int(head, SLICE("sequence"), chat_message->sequence);
     } else {
         char id[DELIVERY_ID_TEXT_LEN + 1];
-        sending->id = own_id;
-        snprintf(id, sizeof(id), "%016llx", (unsigned long long)own_id);
+        sending->id = delivery_next_event_id(delivery);
+        snprintf(id, sizeof(id), "%016llx", (unsigned long long)sending->id);
         json_write_key_string(head, SLICE("id"), (struct slice){id, DELIVERY_ID_TEXT_LEN});
     }
     return sending;
 }
 
-static void send_event(struct event_sending *sending, const struct slice *users, size_t count)
+static void event_sending_route(struct event_sending *sending, const struct slice *users,
+                                size_t count)
 {
     struct recovery_store *recovery = sending->delivery->recovery;
     if (sending->payload.head.failed) {
-        end_event_sending(sending, false);
+        event_sending_end(sending, false);
         return;
     }
-    /* Where routes do not name the users with parked sessions, only the recovery store knows them. */
+    /* Routes may not name the users with parked sessions; then only the recovery store has them. */
     if (recovery && !recovery_is_empty(recovery))
-        keep_sent_event(sending, users, count);
+        event_sending_keep(sending, users, count);
     delivery_payload_route(&sending->payload, users, count);
 }
 
@@ -168,7 +168,7 @@ void delivery_send_then(struct delivery *delivery, const struct slice *users, si
                         const struct message *message, const struct ulid *except,
                         delivery_done done, void *arg)
 {
-    struct event_sending *sending = make_event_sending(delivery, message, except, SLICE_NONE);
+    struct event_sending *sending = event_sending_make(delivery, message, except, SLICE_NONE);
     if (!sending) {
         if (done)
             done(arg, false);
@@ -176,7 +176,7 @@ void delivery_send_then(struct delivery *delivery, const struct slice *users, si
     }
     sending->done = done;
     sending->arg = arg;
-    send_event(sending, users, count);
+    event_sending_route(sending, users, count);
 }
 
 void delivery_send(struct delivery *delivery, const struct slice *users, size_t count,
@@ -188,9 +188,9 @@ void delivery_send(struct delivery *delivery, const struct slice *users, size_t 
 void delivery_send_device(struct delivery *delivery, struct slice user_id, struct slice device_id,
                           const struct message *message)
 {
-    struct event_sending *sending = make_event_sending(delivery, message, NULL, device_id);
+    struct event_sending *sending = event_sending_make(delivery, message, NULL, device_id);
     if (sending)
-        send_event(sending, &user_id, 1);
+        event_sending_route(sending, &user_id, 1);
 }
 
 void delivery_close(struct delivery *delivery, struct slice gateway_id, struct slice user_id,
@@ -199,7 +199,7 @@ void delivery_close(struct delivery *delivery, struct slice gateway_id, struct s
     struct delivery_payload payload = {.bus = delivery->router->bus};
     struct state_route route = {gateway_id, &user_id, 1};
     delivery_payload_begin(&payload, DELIVERY_CLOSE);
-    write_conn_id(&payload.head, SLICE("conn_id"), conn_id);
+    delivery_write_conn_id(&payload.head, SLICE("conn_id"), conn_id);
     if (!payload.head.failed)
         delivery_payload_publish(&payload, &(struct state_routes){.items = &route, .count = 1});
     delivery_payload_end(&payload);

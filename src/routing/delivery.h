@@ -17,8 +17,8 @@
  *
  * A chat message carries its chat and sequence for two reasons. The receiver drops one that it received
  * lately: messages are published at least once, and a broadcast may repeat one. And a connection that
- * cannot take the message knows what it missed. Any other event carries an id, so that no two payloads are
- * equal: the bus recognises by their bytes two copies of one event that it sent by two paths.
+ * cannot take the message records what it missed. Any other event carries an id, so that no two payloads are
+ * equal: the bus compares bytes to recognise two copies of one event that it sent by two paths.
  *
  * A user who lost the connection a moment ago gets the event on coming back (store/recovery_store.h): the
  * sender keeps it for users with a parked session, and the receiving gateway for users who left it, or come
@@ -42,11 +42,11 @@ enum { DELIVERY_ID_TEXT_LEN = 16 };
 
 struct json;
 
-/* Whether the event was sent, by routes or by broadcast; false: out of memory. */
+/* `sent`: the event was sent, by routes or by broadcast; false: out of memory. */
 typedef void (*delivery_done)(void *arg, bool sent);
 
-/* Reads the members of a payload behind its kind, up to the end of the text; the text is a copy that lives
- * for this call. Returns false when the payload is invalid. */
+/* Reads the members of a payload behind its kind, up to the end of the text, which is a temporary copy. Returns
+ * false when the payload is invalid. */
 typedef bool (*delivery_presence_hook)(void *arg, struct json *members);
 
 /* What delivery needs on one gateway. */
@@ -56,9 +56,9 @@ struct delivery {
     struct recovery_store *recovery;        /* NULL: no events are kept */
     const struct dialect *recovery_dialect; /* in which they are kept */
     struct metrics *metrics;
-    /* Whether this endpoint is the connection of that id. */
+    /* Returns whether this endpoint is the connection of that id. */
     bool (*is_connection)(const struct endpoint *endpoint, const struct ulid *conn_id);
-    /* Whether this endpoint is a connection of that device. */
+    /* Returns whether this endpoint is a connection of that device. */
     bool (*is_device)(const struct endpoint *endpoint, struct slice device_id);
     /* Closes a connection of this gateway for an administrator. */
     void (*on_close)(void *arg, struct slice user_id, const struct ulid *conn_id);
@@ -70,8 +70,8 @@ struct delivery {
     uint64_t sent_count; /* events that were given an id */
 };
 
-/* Sends a message to all devices of the users except the connection `except` (NULL: none). Nobody waits for
- * it and nothing is retried. */
+/* Sends a message to all devices of the users except the connection `except` (NULL: none). Best effort:
+ * nothing is retried. */
 void delivery_send(struct delivery *delivery, const struct slice *users, size_t count,
                    const struct message *message, const struct ulid *except);
 
@@ -88,13 +88,13 @@ void delivery_send_device(struct delivery *delivery, struct slice user_id, struc
 void delivery_close(struct delivery *delivery, struct slice gateway_id, struct slice user_id,
                     const struct ulid *conn_id);
 
-/* The id of a chat message, the same on every gateway. */
+/* Returns the id of a chat message, the same on every gateway. */
 uint64_t delivery_chat_message_id(struct slice chat_id, int64_t sequence);
 
 /* Receives a payload of this gateway's own topic, or a broadcast, of any kind. */
 void delivery_received(struct delivery *delivery, struct slice payload);
 
-/* Notes that a broadcast came: its sender knew no routes, so it kept no events for parked sessions. */
+/* A broadcast came: its sender had no routes and kept no events for parked sessions, so they are invalid. */
 void delivery_disturbed(struct delivery *delivery);
 
 #endif

@@ -30,7 +30,7 @@ void delivery_payload_begin(struct delivery_payload *payload, enum delivery_kind
     json_write_key_string(&payload->head, SLICE("kind"), delivery_kind_name(kind));
 }
 
-static void write_user_list(struct buffer *out, const struct slice *users, size_t count)
+static void payload_write_users(struct buffer *out, const struct slice *users, size_t count)
 {
     json_write_array(out);
     for (size_t i = 0; i < count; i++)
@@ -39,14 +39,14 @@ static void write_user_list(struct buffer *out, const struct slice *users, size_
 }
 
 /* Publishes the head with these users. Returns false when out of memory. */
-static bool publish_to_users(const struct delivery_payload *payload, struct slice topic,
-                             const struct slice *users, size_t count)
+static bool payload_publish_to(const struct delivery_payload *payload, struct slice topic,
+                               const struct slice *users, size_t count)
 {
     struct buffer whole = BUFFER_INIT;
     buffer_append_slice(&whole, buffer_slice(&payload->head));
     json_write_key(&whole, SLICE("users"));
     if (users)
-        write_user_list(&whole, users, count);
+        payload_write_users(&whole, users, count);
     else
         json_write_raw(&whole, buffer_slice(&payload->users_json));
     json_write_object_end(&whole);
@@ -62,15 +62,15 @@ void delivery_payload_publish(const struct delivery_payload *payload,
 {
     char topic[ROUTER_TOPIC_BYTES_MAX];
     for (size_t i = 0; i < routes->count; i++)
-        publish_to_users(payload, delivery_topic(topic, routes->items[i].gateway_id),
-                         routes->items[i].users, routes->items[i].count);
+        payload_publish_to(payload, delivery_topic(topic, routes->items[i].gateway_id),
+                           routes->items[i].users, routes->items[i].count);
 }
 
 bool delivery_payload_broadcast(const struct delivery_payload *payload, struct slice topic)
 {
     assert(payload->broadcasts);
     return !payload->users_json.failed &&
-           publish_to_users(payload, topic, payload->users, payload->user_count);
+           payload_publish_to(payload, topic, payload->users, payload->user_count);
 }
 
 static void on_payload_routed(void *arg, enum state_status status,
@@ -96,7 +96,7 @@ void delivery_payload_route(struct delivery_payload *payload, const struct slice
     payload->users = NULL;
     payload->ended = NULL;
     if (payload->broadcasts)
-        write_user_list(&payload->users_json, users, count);
+        payload_write_users(&payload->users_json, users, count);
 }
 
 void delivery_payload_end(struct delivery_payload *payload)

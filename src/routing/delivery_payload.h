@@ -2,7 +2,7 @@
  * The payload of a delivery, and its way to the gateways that hold its users.
  *
  * Every payload on `server:<gateway>:deliver`, BUS_TOPIC_ALL and BUS_TOPIC_LOST is one JSON object. Its
- * first member is its kind, which decides who reads the rest; its last member names the users it is for.
+ * first member is its kind, which decides how the rest is read; its last member names the users it is for.
  *
  *   {"kind":"event", …, "users":["a","b"]}      delivery.h
  *   {"kind":"close", …, "users":["a"]}          delivery.h
@@ -11,12 +11,12 @@
  * A sender embeds a `struct delivery_payload` in its own struct and calls, in this order:
  *
  *   delivery_payload_begin()   then it writes the members of its kind to `head`
- *   delivery_payload_route()   asks the state store which gateways hold the users
+ *   delivery_payload_route()   looks up in the state store which gateways hold the users
  *   on_routed                  publishes to these gateways or broadcasts, as the sender's policy says
  *   delivery_payload_end()     inside on_routed
  *
- * The users are borrowed for the call of delivery_payload_route(). A payload that broadcasts keeps a copy
- * of their ids while the state store takes longer than that call.
+ * The users are borrowed until delivery_payload_route() returns. If the state store has not answered by then,
+ * a payload that broadcasts keeps a copy of their ids.
  */
 #ifndef ROLLCALL_ROUTING_DELIVERY_PAYLOAD_H
 #define ROLLCALL_ROUTING_DELIVERY_PAYLOAD_H
@@ -51,10 +51,10 @@ struct delivery_payload {
     const struct slice *users;
     size_t user_count;
     struct buffer users_json;
-    bool *ended; /* set when the payload ends within the call of state_routes() */
+    bool *ended; /* set when the payload ends before state_routes() returns */
 };
 
-/* The name of a kind on the wire. */
+/* Returns the name of a kind on the wire. */
 struct slice delivery_kind_name(enum delivery_kind kind);
 
 /* Writes "server:<gateway>:deliver" and returns it; `out` has a capacity of ROUTER_TOPIC_BYTES_MAX. */
@@ -72,7 +72,7 @@ void delivery_payload_route(struct delivery_payload *payload, const struct slice
 void delivery_payload_publish(const struct delivery_payload *payload,
                               const struct state_routes *routes);
 
-/* Publishes to all gateways that the topic means, naming all users; each gateway serves those it holds.
+/* Publishes to all gateways of BUS_TOPIC_ALL or BUS_TOPIC_LOST, naming all users; each serves those it holds.
  * Returns false when out of memory: nothing was published. */
 bool delivery_payload_broadcast(const struct delivery_payload *payload, struct slice topic);
 

@@ -20,7 +20,7 @@ struct received_event {
     struct slice id; /* of an event that is no chat message */
 };
 
-static bool parse_event(struct json *json, struct received_event *event)
+static bool received_event_parse(struct json *json, struct received_event *event)
 {
     struct slice key;
     while (json_member(json, &key)) {
@@ -47,9 +47,9 @@ static bool parse_event(struct json *json, struct received_event *event)
            event->fields.data[0] == '{';
 }
 
-/* The endpoint of the user that must not get the event; NULL: all get it. */
-static const struct endpoint *find_except(const struct delivery *delivery, struct slice user_id,
-                                          struct slice except)
+/* Returns the endpoint of the user that must not get the event; NULL: all get it. */
+static const struct endpoint *delivery_find_except(const struct delivery *delivery,
+                                                   struct slice user_id, struct slice except)
 {
     struct ulid conn_id;
     struct route *route = router_find(delivery->router, user_id);
@@ -63,8 +63,8 @@ static const struct endpoint *find_except(const struct delivery *delivery, struc
     return NULL;
 }
 
-static size_t deliver_to_device(struct delivery *delivery, struct slice user_id,
-                                struct slice device_id, struct broadcast *broadcast)
+static size_t delivery_send_to_local_device(struct delivery *delivery, struct slice user_id,
+                                            struct slice device_id, struct broadcast *broadcast)
 {
     struct route *route = router_find(delivery->router, user_id);
     struct list *at = route ? route->endpoints.next : NULL;
@@ -91,8 +91,8 @@ static uint64_t received_event_id(const struct received_event *event)
 }
 
 /* Keeps the event for a session of the user that left a moment ago, or is coming back just now. */
-static void keep_received_event(const struct delivery *delivery, struct slice user,
-                                struct broadcast *broadcast)
+static void delivery_keep_received_event(const struct delivery *delivery, struct slice user,
+                                         struct broadcast *broadcast)
 {
     if (!delivery->recovery || !recovery_expects(delivery->recovery, user))
         return;
@@ -107,10 +107,10 @@ static void keep_received_event(const struct delivery *delivery, struct slice us
         recovery_invalidate(delivery->recovery);
 }
 
-static bool receive_delivered_event(struct delivery *delivery, struct json *members)
+static bool delivery_receive_event(struct delivery *delivery, struct json *members)
 {
     struct received_event event = {0};
-    if (!parse_event(members, &event))
+    if (!received_event_parse(members, &event))
         return false;
     if (event.sequence &&
         !seen_note(&delivery->seen, delivery_chat_message_id(event.chat, event.sequence))) {
@@ -128,12 +128,12 @@ static bool receive_delivered_event(struct delivery *delivery, struct json *memb
     json_array(&users);
     while (json_element(&users) && json_string(&users, &user)) {
         if (event.device.data) {
-            delivered += deliver_to_device(delivery, user, event.device, &broadcast);
+            delivered += delivery_send_to_local_device(delivery, user, event.device, &broadcast);
             continue;
         }
-        keep_received_event(delivery, user, &broadcast);
+        delivery_keep_received_event(delivery, user, &broadcast);
         delivered += router_broadcast_to_user(delivery->router, user, &broadcast,
-                                              find_except(delivery, user, event.except));
+                                              delivery_find_except(delivery, user, event.except));
     }
     broadcast_end(&broadcast);
     metrics_add(delivery->metrics, METRIC_FANOUT_DELIVERED, (int64_t)delivered);
@@ -142,7 +142,7 @@ static bool receive_delivered_event(struct delivery *delivery, struct json *memb
 
 /* ---- other kinds ---- */
 
-static bool receive_close(struct delivery *delivery, struct json *members)
+static bool delivery_receive_close(struct delivery *delivery, struct json *members)
 {
     struct slice key, users = SLICE_NONE, conn_text = SLICE_NONE, user;
     struct ulid conn_id;
@@ -164,17 +164,17 @@ static bool receive_close(struct delivery *delivery, struct json *members)
     return true;
 }
 
-static bool receive_presence(struct delivery *delivery, struct json *members)
+static bool delivery_receive_presence(struct delivery *delivery, struct json *members)
 {
     return !delivery->on_presence || delivery->on_presence(delivery->presence_arg, members);
 }
 
-static bool receive_kind(struct delivery *delivery, struct json *json)
+static bool delivery_receive_kind(struct delivery *delivery, struct json *json)
 {
     static bool (*const receivers[DELIVERY_KINDS])(struct delivery *, struct json *) = {
-        [DELIVERY_EVENT] = receive_delivered_event,
-        [DELIVERY_CLOSE] = receive_close,
-        [DELIVERY_PRESENCE] = receive_presence,
+        [DELIVERY_EVENT] = delivery_receive_event,
+        [DELIVERY_CLOSE] = delivery_receive_close,
+        [DELIVERY_PRESENCE] = delivery_receive_presence,
     };
     struct slice key, name;
     json_object(json);
@@ -194,7 +194,7 @@ void delivery_received(struct delivery *delivery, struct slice payload)
         return;
     memcpy(text, payload.data, payload.len);
     json_init(&json, text, payload.len);
-    if (!receive_kind(delivery, &json))
+    if (!delivery_receive_kind(delivery, &json))
         log_warn("bad_delivery_event", "bytes=%zu", payload.len);
     free(text);
 }

@@ -1,9 +1,9 @@
-/* Events for users who lost their connection a moment ago: who keeps them, and under which id. */
+/* Events for users who lost their connection a moment ago: which gateway keeps them, and under which id. */
 #include "routing/delivery_testing.h"
 
 enum { KEPT_MAX = 4 };
 
-/* A recovery store that records what it is given. */
+/* A recovery store that records all appended events. */
 static struct {
     struct recovery_store store;
     bool empty;
@@ -104,7 +104,7 @@ static void event_for_one_device_is_not_kept(void **state)
     assert_int_equal(keeper.count, 0);
 }
 
-/* Both the sender and the receiving gateway keep it; the recovery store knows both copies by their id. */
+/* Both the sender and the receiving gateway keep it; the recovery store recognises the copies by their id. */
 static void kept_event_has_the_same_id_on_sender_and_receiver(void **state)
 {
     struct delivery_fixture *fixture = *state;

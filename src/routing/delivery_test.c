@@ -308,14 +308,14 @@ static bool take_presence(void *arg, struct json *members)
 static void presence_payload_goes_to_the_presence_plane(void **state)
 {
     struct delivery_fixture *fixture = *state;
-    char heard[16] = "";
+    char user_id[16] = "";
     receive(fixture, "{\"kind\":\"presence\",\"users\":[\"bob\"]}");
     fixture->delivery.on_presence = take_presence;
-    fixture->delivery.presence_arg = heard;
+    fixture->delivery.presence_arg = user_id;
     receive(fixture, "{\"kind\":\"presence\",\"who\":\"al\\u0069ce\"}");
-    assert_string_equal(heard, "alice");
+    assert_string_equal(user_id, "alice");
     receive(fixture, "{\"kind\":\"event\",\"users\":[],\"type\":\"who\",\"fields\":{}}");
-    assert_string_equal(heard, "alice");
+    assert_string_equal(user_id, "alice");
     expect_got(fixture, 0, 0, 0);
 }
 

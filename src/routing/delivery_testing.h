@@ -1,6 +1,6 @@
 /*
  * The fixture of delivery's tests: a store with fixed routes, a bus that records what is published, and
- * endpoints that record what they are given.
+ * endpoints that record their messages.
  */
 #ifndef ROLLCALL_ROUTING_DELIVERY_TESTING_H
 #define ROLLCALL_ROUTING_DELIVERY_TESTING_H
@@ -44,7 +44,7 @@ struct delivery_fixture {
     struct fixture_device alice_phone, alice_laptop, bob_phone;
     unsigned closes;
     struct ulid closed;
-    int sent; /* as the last completion said; -1: none ran yet */
+    int sent; /* of the last completion; -1: none ran yet */
 };
 
 static inline void fixture_copy(char *out, size_t capacity, struct slice text)

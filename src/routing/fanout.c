@@ -30,7 +30,7 @@ static bool fanout_chat_matches(const struct table_node *node, struct slice key)
     return slice_equal(fanout_chat_id(CONTAINER_OF(node, struct fanout_chat, node)), key);
 }
 
-static struct feed_item *first_fanout_item(const struct list *list)
+static struct feed_item *fanout_first_item(const struct list *list)
 {
     return CONTAINER_OF(list->next, struct feed_item, link);
 }
@@ -44,7 +44,7 @@ bool fanout_init(struct fanout *fanout, uint64_t seed)
 }
 
 /* Only these transitions are legal (fanout.h). */
-static void set_item_stage(struct feed_item *item, enum feed_item_stage stage)
+static void fanout_set_item_stage(struct feed_item *item, enum feed_item_stage stage)
 {
     enum feed_item_stage before = item->stage;
     switch (stage) {
@@ -65,22 +65,22 @@ static void set_item_stage(struct feed_item *item, enum feed_item_stage stage)
 
 /* ---- the cache of chats ---- */
 
-static void forget_chat_members(struct fanout_chat *chat)
+static void fanout_chat_forget_members(struct fanout_chat *chat)
 {
     chat->fanout->member_count -= chat->members.count;
     id_list_free(&chat->members);
     chat->version = 0;
 }
 
-static void free_fanout_chat(struct fanout_chat *chat)
+static void fanout_chat_free(struct fanout_chat *chat)
 {
-    forget_chat_members(chat);
+    fanout_chat_forget_members(chat);
     list_remove(&chat->recent);
     table_remove(&chat->fanout->chats, &chat->node);
     free(chat);
 }
 
-static void evict_surplus_chats(struct fanout *fanout)
+static void fanout_evict_chats(struct fanout *fanout)
 {
     struct list *at = fanout->recent.next;
     while (at != &fanout->recent &&
@@ -88,11 +88,11 @@ static void evict_surplus_chats(struct fanout *fanout)
         struct fanout_chat *chat = CONTAINER_OF(at, struct fanout_chat, recent);
         at = at->next;
         if (!chat->reading && list_empty(&chat->waiting))
-            free_fanout_chat(chat);
+            fanout_chat_free(chat);
     }
 }
 
-static struct fanout_chat *find_or_make_chat(struct fanout *fanout, struct slice id)
+static struct fanout_chat *fanout_find_or_make_chat(struct fanout *fanout, struct slice id)
 {
     struct table_node *node = table_find(&fanout->chats, id);
     if (node) {
@@ -113,12 +113,12 @@ static struct fanout_chat *find_or_make_chat(struct fanout *fanout, struct slice
     return made;
 }
 
-static bool cache_chat_members(struct fanout_chat *chat, const struct ledger_chat *read)
+static bool fanout_chat_cache_members(struct fanout_chat *chat, const struct ledger_chat *read)
 {
     struct id_list members;
     if (!id_list_copy(&members, read->members, read->member_count))
         return false;
-    forget_chat_members(chat);
+    fanout_chat_forget_members(chat);
     chat->members = members;
     chat->version = read->members_version;
     chat->fanout->member_count += read->member_count;
@@ -127,7 +127,7 @@ static bool cache_chat_members(struct fanout_chat *chat, const struct ledger_cha
 
 /* ---- retrying ---- */
 
-/* The wheel calls this, so it never runs after the loop's last turn. */
+/* Never runs after the loop's last turn, since the timing wheel does not. */
 static void on_fanout_retry_due(struct wheel_timer *timer)
 {
     struct feed_item *item = CONTAINER_OF(timer, struct feed_item, timer);
@@ -135,7 +135,7 @@ static void on_fanout_retry_due(struct wheel_timer *timer)
     fanout_on_item(item->feed->on_item_arg, item);
 }
 
-static void retry_or_skip_item(struct fanout *fanout, struct feed_item *item)
+static void fanout_retry_or_skip_item(struct fanout *fanout, struct feed_item *item)
 {
     const struct config_retry *limits = fanout->retry;
     list_remove(&item->link);
@@ -145,7 +145,7 @@ static void retry_or_skip_item(struct fanout *fanout, struct feed_item *item)
         return;
     }
     metrics_count(fanout->metrics, METRIC_FANOUT_RETRY_COUNT);
-    set_item_stage(item, FEED_ITEM_RETRYING);
+    fanout_set_item_stage(item, FEED_ITEM_RETRYING);
     list_append(&fanout->retrying, &item->link);
     item->timer.fire = on_fanout_retry_due;
     int64_t delay_ms = backoff_without_jitter_ms(item->attempts - 1, limits->initial_backoff_ms,
@@ -160,7 +160,7 @@ static void on_fanout_delivered(void *arg, bool sent)
     struct feed_item *item = arg;
     struct fanout *fanout = item->feed->on_item_arg;
     if (!sent) {
-        retry_or_skip_item(fanout, item);
+        fanout_retry_or_skip_item(fanout, item);
         return;
     }
     metrics_latency(fanout->metrics, LATENCY_DELIVERY,
@@ -168,7 +168,7 @@ static void on_fanout_delivered(void *arg, bool sent)
     feed_settle(fanout->feed, item, FEED_DONE, NULL);
 }
 
-static void deliver_item(struct fanout_chat *chat, struct feed_item *item)
+static void fanout_chat_deliver_item(struct fanout_chat *chat, struct feed_item *item)
 {
     struct fanout *fanout = chat->fanout;
     const struct feed_event *event = &item->event;
@@ -182,110 +182,107 @@ static void deliver_item(struct fanout_chat *chat, struct feed_item *item)
                                   .sent_at_ms = event->sent_at_ms,
                               }};
     list_remove(&item->link);
-    set_item_stage(item, FEED_ITEM_SENDING);
+    fanout_set_item_stage(item, FEED_ITEM_SENDING);
     delivery_send_then(fanout->delivery, chat->members.ids, chat->members.count, &message,
                        event->has_except ? &event->except : NULL, on_fanout_delivered, item);
 }
 
 /* An event without a version may be newer than the cached members, so it needs members that were read
  * after it arrived. */
-static bool are_members_new_enough(const struct fanout_chat *chat, const struct feed_item *item)
+static bool fanout_chat_members_are_new_enough(const struct fanout_chat *chat,
+                                               const struct feed_item *item)
 {
     if (item->event.members_version == 0)
         return chat->version && item->stage == FEED_ITEM_READING;
     return chat->version >= item->event.members_version;
 }
 
-static void read_fanout_members(struct fanout_chat *chat);
+static void on_fanout_members_read(void *arg, const struct ledger_chat_outcome *outcome);
 
-static void deliver_or_read_members(struct fanout_chat *chat)
+static void fanout_chat_deliver_or_read(struct fanout_chat *chat)
 {
     while (!chat->reading && !list_empty(&chat->waiting)) {
-        struct feed_item *item = first_fanout_item(&chat->waiting);
-        if (are_members_new_enough(chat, item))
-            deliver_item(chat, item);
-        else
-            read_fanout_members(chat);
+        struct feed_item *item = fanout_first_item(&chat->waiting);
+        if (fanout_chat_members_are_new_enough(chat, item)) {
+            fanout_chat_deliver_item(chat, item);
+            continue;
+        }
+        chat->reading = true;
+        for (struct list *at = chat->waiting.next; at != &chat->waiting; at = at->next)
+            fanout_set_item_stage(CONTAINER_OF(at, struct feed_item, link), FEED_ITEM_READING);
+        ledger_chat_get(chat->fanout->ledger, fanout_chat_id(chat), SLICE_NONE,
+                        on_fanout_members_read, chat);
     }
 }
 
 /* An item that arrived during the read may need newer members, which are then read. An item that arrived
- * before it and still needs newer ones has met a store that lags behind, so it is retried. */
-static void deliver_waiting_items(struct fanout_chat *chat)
+ * before the read and still needs newer members is retried: the ledger's replica lags behind. */
+static void fanout_chat_deliver_waiting(struct fanout_chat *chat)
 {
     while (!list_empty(&chat->waiting)) {
-        struct feed_item *item = first_fanout_item(&chat->waiting);
-        if (are_members_new_enough(chat, item))
-            deliver_item(chat, item);
+        struct feed_item *item = fanout_first_item(&chat->waiting);
+        if (fanout_chat_members_are_new_enough(chat, item))
+            fanout_chat_deliver_item(chat, item);
         else if (item->stage == FEED_ITEM_READING)
-            retry_or_skip_item(chat->fanout, item);
+            fanout_retry_or_skip_item(chat->fanout, item);
         else
             break;
     }
-    deliver_or_read_members(chat);
+    fanout_chat_deliver_or_read(chat);
 }
 
-static void on_chat_members_read(void *arg, const struct ledger_chat_outcome *outcome)
+static void on_fanout_members_read(void *arg, const struct ledger_chat_outcome *outcome)
 {
     struct fanout_chat *chat = arg;
     struct fanout *fanout = chat->fanout;
     chat->reading = false;
     if (fanout->stopped)
         return;
-    if (outcome->status == LEDGER_OK && cache_chat_members(chat, &outcome->chat)) {
-        deliver_waiting_items(chat);
+    if (outcome->status == LEDGER_OK && fanout_chat_cache_members(chat, &outcome->chat)) {
+        fanout_chat_deliver_waiting(chat);
     } else if (outcome->status == LEDGER_NOT_FOUND || outcome->status == LEDGER_INVALID) {
         while (!list_empty(&chat->waiting))
-            feed_settle(fanout->feed, first_fanout_item(&chat->waiting), FEED_POISON,
+            feed_settle(fanout->feed, fanout_first_item(&chat->waiting), FEED_POISON,
                         "there is no such chat");
     } else {
         while (!list_empty(&chat->waiting))
-            retry_or_skip_item(fanout, first_fanout_item(&chat->waiting));
+            fanout_retry_or_skip_item(fanout, fanout_first_item(&chat->waiting));
     }
-    evict_surplus_chats(fanout);
-}
-
-static void read_fanout_members(struct fanout_chat *chat)
-{
-    chat->reading = true;
-    for (struct list *at = chat->waiting.next; at != &chat->waiting; at = at->next)
-        set_item_stage(CONTAINER_OF(at, struct feed_item, link), FEED_ITEM_READING);
-    ledger_chat_get(chat->fanout->ledger, fanout_chat_id(chat), SLICE_NONE, on_chat_members_read,
-                    chat);
+    fanout_evict_chats(fanout);
 }
 
 void fanout_on_item(void *arg, struct feed_item *item)
 {
     struct fanout *fanout = arg;
-    set_item_stage(item, FEED_ITEM_ARRIVED);
-    struct fanout_chat *chat = find_or_make_chat(fanout, item->event.chat);
+    fanout_set_item_stage(item, FEED_ITEM_ARRIVED);
+    struct fanout_chat *chat = fanout_find_or_make_chat(fanout, item->event.chat);
     if (!chat) {
-        retry_or_skip_item(fanout, item);
+        fanout_retry_or_skip_item(fanout, item);
         return;
     }
     list_append(&chat->waiting, &item->link);
-    deliver_or_read_members(chat);
-    evict_surplus_chats(fanout);
+    fanout_chat_deliver_or_read(chat);
+    fanout_evict_chats(fanout);
 }
 
 /* ---- freeing ---- */
 
-static void settle_and_free_chat(struct table_node *node, void *arg)
+static void fanout_settle_and_free_chat(struct table_node *node, void *arg)
 {
     struct fanout *fanout = arg;
     struct fanout_chat *chat = CONTAINER_OF(node, struct fanout_chat, node);
     while (!list_empty(&chat->waiting))
-        feed_settle(fanout->feed, first_fanout_item(&chat->waiting), FEED_SKIPPED, NULL);
-    free_fanout_chat(chat);
+        feed_settle(fanout->feed, fanout_first_item(&chat->waiting), FEED_SKIPPED, NULL);
+    fanout_chat_free(chat);
 }
 
 void fanout_free(struct fanout *fanout)
 {
     while (!list_empty(&fanout->retrying)) {
-        struct feed_item *item = first_fanout_item(&fanout->retrying);
+        struct feed_item *item = fanout_first_item(&fanout->retrying);
         wheel_cancel(fanout->wheel, &item->timer);
         feed_settle(fanout->feed, item, FEED_SKIPPED, NULL);
     }
-    table_each(&fanout->chats, settle_and_free_chat, fanout);
+    table_each(&fanout->chats, fanout_settle_and_free_chat, fanout);
     table_free(&fanout->chats);
 }

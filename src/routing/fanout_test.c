@@ -28,7 +28,7 @@ struct fixture {
     struct wheel wheel;
     struct fanout fanout;
     struct feed *feed;
-    /* what the ledger and the store answer */
+    /* the answers of ledger and store */
     enum ledger_status chat_status;
     uint64_t version;
     size_t member_count;
@@ -182,7 +182,7 @@ static void assert_published(const struct fixture *fixture, size_t index, const 
     assert_non_null(strstr(fixture->published[index], text));
 }
 
-static void test_one_publish_per_gateway_carries_all_recipients(void **state)
+static void one_publish_per_gateway_carries_all_recipients(void **state)
 {
     struct fixture *fixture = *state;
     publish_event(fixture, 1, 1);
@@ -197,7 +197,7 @@ static void test_one_publish_per_gateway_carries_all_recipients(void **state)
     assert_int_equal(feed_lag(fixture->feed), 0);
 }
 
-static void test_members_are_read_once_until_they_change(void **state)
+static void members_are_read_once_until_they_change(void **state)
 {
     struct fixture *fixture = *state;
     for (uint64_t n = 1; n <= 10; n++) {
@@ -215,13 +215,13 @@ static void test_members_are_read_once_until_they_change(void **state)
 }
 
 /* The event was left by another gateway, or sent again: it may be newer than the cached members. */
-static void test_event_without_version_reads_members_again(void **state)
+static void event_without_version_reads_members_again(void **state)
 {
     struct fixture *fixture = *state;
     fixture->member_count = 3;
     publish_event(fixture, 1, 1);
     script_ledger_turn(&fixture->script);
-    fixture->version = 2; /* carol is removed, and nobody tells fan-out */
+    fixture->version = 2; /* carol is removed without an event for fan-out */
     fixture->member_count = 2;
     publish_event(fixture, 2, 0);
     publish_event(fixture, 3, 0);
@@ -233,7 +233,7 @@ static void test_event_without_version_reads_members_again(void **state)
     assert_int_equal(fixture->removed, 3);
 }
 
-static void test_order_is_kept_while_members_are_read(void **state)
+static void order_is_kept_while_members_are_read(void **state)
 {
     struct fixture *fixture = *state;
     fixture->script.holding = true;
@@ -255,7 +255,7 @@ static void test_order_is_kept_while_members_are_read(void **state)
     }
 }
 
-static void test_item_is_skipped_after_three_attempts_with_back_off(void **state)
+static void item_is_skipped_after_three_attempts_with_back_off(void **state)
 {
     struct fixture *fixture = *state;
     fixture->chat_status = LEDGER_UNAVAILABLE;
@@ -277,7 +277,7 @@ static void test_item_is_skipped_after_three_attempts_with_back_off(void **state
     assert_int_equal(feed_lag(fixture->feed), 0);
 }
 
-static void test_back_off_grows_to_its_bound_and_stays_there(void **state)
+static void back_off_grows_to_its_bound_and_stays_there(void **state)
 {
     struct fixture *fixture = *state;
     fixture->retry.max_attempts = 100;
@@ -295,7 +295,7 @@ static void test_back_off_grows_to_its_bound_and_stays_there(void **state)
     assert_int_equal(feed_lag(fixture->feed), 0);
 }
 
-static void test_broadcast_counts_as_success(void **state)
+static void broadcast_counts_as_success(void **state)
 {
     struct fixture *fixture = *state;
     fixture->routes_status = STATE_UNAVAILABLE;
@@ -310,7 +310,7 @@ static void test_broadcast_counts_as_success(void **state)
     assert_int_equal(fixture->metrics.values[METRIC_FANOUT_RETRY_COUNT], 0);
 }
 
-static void test_poison_becomes_a_dead_letter(void **state)
+static void poison_becomes_a_dead_letter(void **state)
 {
     struct fixture *fixture = *state;
     fixture->chat_status = LEDGER_NOT_FOUND;
@@ -322,7 +322,7 @@ static void test_poison_becomes_a_dead_letter(void **state)
     assert_int_equal(fixture->removed, 0);
 }
 
-static void test_outbox_from_before_the_start_is_replayed(void **state)
+static void outbox_from_before_the_start_is_replayed(void **state)
 {
     struct fixture *fixture = *state;
     int64_t now_ms = fixture->script.clock.wall_ms;
@@ -345,7 +345,7 @@ static void test_outbox_from_before_the_start_is_replayed(void **state)
     assert_int_equal(fixture->script.asked[LEDGER_OUTBOX_LIST], 2);
 }
 
-static void test_feed_refuses_events_beyond_its_bound(void **state)
+static void feed_refuses_events_beyond_its_bound(void **state)
 {
     struct fixture *fixture = *state;
     fixture->script.holding = true;
@@ -355,7 +355,7 @@ static void test_feed_refuses_events_beyond_its_bound(void **state)
     assert_false(feed_available(fixture->feed));
 }
 
-static void test_stop_ends_deliveries(void **state)
+static void stop_ends_deliveries(void **state)
 {
     struct fixture *fixture = *state;
     fixture->script.holding = true;
@@ -371,25 +371,22 @@ static void test_stop_ends_deliveries(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_one_publish_per_gateway_carries_all_recipients, set_up,
+        cmocka_unit_test_setup_teardown(one_publish_per_gateway_carries_all_recipients, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(test_members_are_read_once_until_they_change, set_up,
+        cmocka_unit_test_setup_teardown(members_are_read_once_until_they_change, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(event_without_version_reads_members_again, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(test_event_without_version_reads_members_again, set_up,
+        cmocka_unit_test_setup_teardown(order_is_kept_while_members_are_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(item_is_skipped_after_three_attempts_with_back_off, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(test_order_is_kept_while_members_are_read, set_up,
+        cmocka_unit_test_setup_teardown(back_off_grows_to_its_bound_and_stays_there, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(test_item_is_skipped_after_three_attempts_with_back_off,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_back_off_grows_to_its_bound_and_stays_there, set_up,
+        cmocka_unit_test_setup_teardown(broadcast_counts_as_success, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(poison_becomes_a_dead_letter, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(outbox_from_before_the_start_is_replayed, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(test_broadcast_counts_as_success, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_poison_becomes_a_dead_letter, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_outbox_from_before_the_start_is_replayed, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(test_feed_refuses_events_beyond_its_bound, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(test_stop_ends_deliveries, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(feed_refuses_events_beyond_its_bound, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(stop_ends_deliveries, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /*
- * Hashes of what an endpoint was told lately, so that an event which reaches it from several change sources
- * (as a contact's, and through each shared chat) is told once.
+ * Hashes of the events that an endpoint got lately, so that an event which comes from several change sources
+ * (a contact and each shared chat) is delivered once.
  *
  * It holds RECENT_MAX hashes and forgets the oldest. It is allocated when first needed, since most
  * connections have one source only. A colliding hash drops one event in 2^59.

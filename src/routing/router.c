@@ -43,19 +43,7 @@ struct route *router_find(const struct router *router, struct slice user_id)
     return node ? CONTAINER_OF(node, struct route, node) : NULL;
 }
 
-static struct route *make_route(struct router *router, struct slice user_id)
-{
-    struct route *route = malloc(sizeof(*route) + user_id.len);
-    if (!route)
-        return NULL;
-    list_init(&route->endpoints);
-    route->user_id_len = (uint8_t)user_id.len;
-    memcpy(route->user_id, user_id.data, user_id.len);
-    table_insert(&router->routes, &route->node, user_id);
-    return route;
-}
-
-static bool has_two_endpoints(const struct route *route)
+static bool route_has_two_endpoints(const struct route *route)
 {
     const struct list *first = route->endpoints.next;
     return first != route->endpoints.prev && first->next == route->endpoints.prev;
@@ -65,13 +53,18 @@ bool router_attach(struct router *router, struct endpoint *endpoint, struct slic
 {
     assert(user_id.len <= UINT8_MAX);
     struct route *route = router_find(router, user_id);
-    if (!route)
-        route = make_route(router, user_id);
-    if (!route)
-        return false;
+    if (!route) {
+        route = malloc(sizeof(*route) + user_id.len);
+        if (!route)
+            return false;
+        list_init(&route->endpoints);
+        route->user_id_len = (uint8_t)user_id.len;
+        memcpy(route->user_id, user_id.data, user_id.len);
+        table_insert(&router->routes, &route->node, user_id);
+    }
     *endpoint = (struct endpoint){.route = route};
     list_append(&route->endpoints, &endpoint->of_route);
-    router->users_multi_device += has_two_endpoints(route);
+    router->users_multi_device += route_has_two_endpoints(route);
     return true;
 }
 
@@ -81,7 +74,7 @@ struct topic *router_topic(const struct router *router, struct slice name)
     return node ? CONTAINER_OF(node, struct topic, node) : NULL;
 }
 
-static struct topic *make_topic(struct router *router, struct slice name)
+static struct topic *topic_make(struct router *router, struct slice name)
 {
     struct topic *topic = malloc(sizeof(*topic) + name.len);
     if (!topic)
@@ -94,7 +87,7 @@ static struct topic *make_topic(struct router *router, struct slice name)
     return topic;
 }
 
-static void free_topic_if_empty(struct router *router, struct topic *topic)
+static void topic_free_if_empty(struct router *router, struct topic *topic)
 {
     if (topic->count)
         return;
@@ -106,14 +99,14 @@ static void free_topic_if_empty(struct router *router, struct topic *topic)
 }
 
 /* Removes a subscription from its topic and frees it; its endpoint no longer lists it. */
-static void leave_topic(struct router *router, struct subscription *subscription)
+static void subscription_leave_topic(struct router *router, struct subscription *subscription)
 {
     struct topic *topic = subscription->topic;
     struct subscription *last = topic->subscriptions[--topic->count];
     topic->subscriptions[subscription->index] = last;
     last->index = subscription->index;
     free(subscription);
-    free_topic_if_empty(router, topic);
+    topic_free_if_empty(router, topic);
 }
 
 void router_detach(struct router *router, struct endpoint *endpoint)
@@ -124,32 +117,18 @@ void router_detach(struct router *router, struct endpoint *endpoint)
         return;
     for (struct subscription *at = endpoint->subscriptions; at; at = next) {
         next = at->next;
-        leave_topic(router, at);
+        subscription_leave_topic(router, at);
     }
     endpoint->subscriptions = NULL;
     endpoint->subscription_count = 0;
     recent_free(&endpoint->recent);
-    router->users_multi_device -= has_two_endpoints(route);
+    router->users_multi_device -= route_has_two_endpoints(route);
     list_remove(&endpoint->of_route);
     endpoint->route = NULL;
     if (list_empty(&route->endpoints)) {
         table_remove(&router->routes, &route->node);
         free(route);
     }
-}
-
-static bool topic_reserve(struct topic *topic)
-{
-    if (topic->count < topic->cap)
-        return true;
-    uint32_t cap = topic->cap ? topic->cap * 2 : TOPIC_SUBSCRIBERS_MIN;
-    struct subscription **grown =
-        realloc(topic->subscriptions, cap * sizeof(struct subscription *));
-    if (!grown)
-        return false;
-    topic->subscriptions = grown;
-    topic->cap = cap;
-    return true;
 }
 
 struct subscription *router_subscription(const struct endpoint *endpoint, struct slice topic)
@@ -160,10 +139,17 @@ struct subscription *router_subscription(const struct endpoint *endpoint, struct
     return at;
 }
 
-static struct subscription *add_subscription(struct topic *topic, struct endpoint *endpoint)
+static struct subscription *topic_add_subscription(struct topic *topic, struct endpoint *endpoint)
 {
-    if (!topic_reserve(topic))
-        return NULL;
+    if (topic->count == topic->cap) {
+        uint32_t cap = topic->cap ? topic->cap * 2 : TOPIC_SUBSCRIBERS_MIN;
+        struct subscription **grown =
+            realloc(topic->subscriptions, cap * sizeof(struct subscription *));
+        if (!grown)
+            return NULL;
+        topic->subscriptions = grown;
+        topic->cap = cap;
+    }
     struct subscription *made = malloc(sizeof(*made));
     if (!made)
         return NULL;
@@ -186,12 +172,12 @@ struct subscription *router_subscribe(struct router *router, struct endpoint *en
         return known;
     struct topic *topic = router_topic(router, name);
     if (!topic)
-        topic = make_topic(router, name);
+        topic = topic_make(router, name);
     if (!topic)
         return NULL;
-    struct subscription *made = add_subscription(topic, endpoint);
+    struct subscription *made = topic_add_subscription(topic, endpoint);
     if (!made)
-        free_topic_if_empty(router, topic);
+        topic_free_if_empty(router, topic);
     return made;
 }
 
@@ -203,18 +189,10 @@ void router_unsubscribe(struct router *router, struct subscription *subscription
         at = &(*at)->next;
     *at = subscription->next;
     endpoint->subscription_count--;
-    leave_topic(router, subscription);
+    subscription_leave_topic(router, subscription);
 }
 
-/* The endpoints of a large topic do not fit into the processor's cache. */
-static void prefetch_subscribers(const struct topic *topic, uint32_t at)
-{
-    if (at + 2 * PREFETCH_DISTANCE < topic->count)
-        __builtin_prefetch(topic->subscriptions[at + 2 * PREFETCH_DISTANCE]);
-    if (at + PREFETCH_DISTANCE < topic->count)
-        __builtin_prefetch(topic->subscriptions[at + PREFETCH_DISTANCE]->endpoint, 1);
-}
-
+/* Prefetches, because the endpoints of a large topic do not fit into the processor's cache. */
 size_t router_fan_out(struct router *router, struct topic *topic,
                       struct broadcast *variants[ROUTER_VIEWS_MAX], uint64_t key, int64_t version,
                       uint8_t told)
@@ -222,7 +200,10 @@ size_t router_fan_out(struct router *router, struct topic *topic,
     size_t delivered = 0;
     for (uint32_t i = 0; i < topic->count; i++) {
         struct subscription *subscription = topic->subscriptions[i];
-        prefetch_subscribers(topic, i);
+        if (i + 2 * PREFETCH_DISTANCE < topic->count)
+            __builtin_prefetch(topic->subscriptions[i + 2 * PREFETCH_DISTANCE]);
+        if (i + PREFETCH_DISTANCE < topic->count)
+            __builtin_prefetch(topic->subscriptions[i + PREFETCH_DISTANCE]->endpoint, 1);
         struct broadcast *variant = variants[subscription->view];
         if (!variant || !subscription_is_news(subscription, version, told))
             continue;

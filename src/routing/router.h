@@ -1,5 +1,5 @@
 /*
- * The router leads from a user or a topic to this gateway's own sockets.
+ * The router finds this gateway's own endpoints of a user and subscribers of a topic.
  *
  * An endpoint is one connection as routing sees it. A route is a user with at least one endpoint here;
  * a topic has at least one subscriber here. The router subscribes to a topic at the bus when its first
@@ -10,8 +10,8 @@
  * nothing. The plane that owns the topic sets the views.
  *
  * A subscription also carries what its holder was told last, and the version of that. Between gateways
- * events may overtake one another or come twice, and missed events are made up for by reading again. So the
- * router drops an event that is older than what the holder knows, or that says the same.
+ * events may overtake one another or come twice, and missed events are replaced by a new read. So the router
+ * drops an event that is not newer than what the holder was told, or that says the same.
  *
  * Endpoints are embedded in their owner's struct; the router owns subscriptions and topics. One thread.
  */
@@ -66,9 +66,9 @@ struct subscription {
     struct subscription *next; /* of the same endpoint */
     uint32_t index;            /* in topic->subscriptions */
     uint8_t view;
-    bool needs_state; /* the plane that owns the topic has to tell the holder the current state */
-    uint8_t told;     /* what the holder knows, encoded by that plane; 0: nothing */
-    int64_t version;  /* the version of what the holder knows */
+    bool needs_state; /* the plane that owns the topic must tell the holder the current state */
+    uint8_t told;     /* what the holder was told, encoded by that plane; 0: nothing */
+    int64_t version;  /* the version of what the holder was told */
 };
 
 /* Queues a message for one endpoint. Unless `key` is 0, it replaces a queued message with the same key. */
@@ -120,8 +120,8 @@ void router_unsubscribe(struct router *router, struct subscription *subscription
 
 struct topic *router_topic(const struct router *router, struct slice name);
 
-/* Whether the holder must be told this; notes it as told. Returns false for a version that is not newer than
- * what the holder knows, and for a newer version that says the same (`told` not 0), which is only noted. */
+/* Returns whether the holder must be told this, and notes it as told. Returns false for a version that is not
+ * newer than the one noted, and for a newer version that says the same (`told` not 0), which is only noted. */
 static inline bool subscription_is_news(struct subscription *subscription, int64_t version,
                                         uint8_t told)
 {
@@ -147,8 +147,8 @@ size_t router_send_to_user(struct router *router, struct slice user_id,
 size_t router_broadcast_to_user(struct router *router, struct slice user_id,
                                 struct broadcast *broadcast, const struct endpoint *except);
 
-/* The key of a state in the outbound queue: equal for the same kind and name, different otherwise, always
- * odd and hence never 0. */
+/* Returns the key of a state in the outbound queue: equal for the same kind and name, different otherwise,
+ * always odd and hence never 0. */
 uint64_t router_key(const struct router *router, enum message_type kind, struct slice name);
 
 #endif

@@ -154,7 +154,7 @@ static size_t subscribers(const struct fixture *fixture, size_t topic)
     return count;
 }
 
-/* Fans out two variants, one for odd views and one for view 2, and checks who got which. */
+/* Fans out two variants, one for odd views and one for view 2, and checks the receivers of each. */
 static void check_fan_out(struct fixture *fixture, struct topic *topic, size_t number)
 {
     struct message first = {.type = MESSAGE_OK}, second = {.type = MESSAGE_ERROR};
@@ -293,7 +293,7 @@ static void fan_out_reaches_ten_thousand_subscribers(void **state)
     free(probes);
 }
 
-static void fan_out_skips_what_a_subscriber_knows(void **state)
+static void fan_out_skips_what_a_subscriber_was_told(void **state)
 {
     static const struct {
         int64_t version;
@@ -357,7 +357,7 @@ int main(void)
         with_fixture(detaching_in_any_order_frees_routes_and_topics),
         with_fixture(detaching_twice_is_harmless),
         with_fixture(fan_out_reaches_ten_thousand_subscribers),
-        with_fixture(fan_out_skips_what_a_subscriber_knows),
+        with_fixture(fan_out_skips_what_a_subscriber_was_told),
         with_fixture(router_keys_differ_by_kind_and_name),
         with_fixture(user_ids_may_hold_any_bytes),
     };
