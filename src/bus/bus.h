@@ -4,21 +4,21 @@
  *
  * A topic is a name (`presence:<user>`, `chat:<chat>:typing`, `server:<gateway>:deliver`); a payload is
  * bytes, JSON by convention. Delivery is at most once, in order per sender and topic, to every gateway that
- * subscribes to the topic, including the sender. A gateway subscribes to a topic only while somebody local
- * needs it, and subscribes before it reads the state that the topic changes, so that it misses no change.
+ * subscribes to the topic, including the sender. A gateway subscribes to a topic only while it has a local
+ * subscriber, and subscribes before it reads the state that the topic changes, so that it misses no change.
  *
- * Between machines a subscription needs a moment to become live, and may be lost for a while. `on_gap` says
- * that it has become live, for the first time or again: events published before may have been missed, so
- * the owner reads again whatever depends on the topic. Nothing is missed from then until the next gap.
- * A bus between threads has no gaps.
+ * Between machines a subscription needs a moment to become live, and may be lost for a while. `on_gap`
+ * reports that it has become live, for the first time or again: events published before may have been
+ * missed, so the owner reads again everything that depends on the topic. Nothing is missed from then until
+ * the next gap. A bus between threads has no gaps.
  *
- * Every gateway subscribes to BUS_TOPIC_ALL for as long as it lives: a gateway that does not know where a
- * user is tells all others, without Redis. BUS_TOPIC_LOST goes only to gateways that peers can reach but
- * that the store of routes has lost: cut off from Redis, they still hold users whose routes nobody finds.
- * It arrives as BUS_TOPIC_ALL. bus_has_lost() says whether there are such gateways.
+ * Every gateway always subscribes to BUS_TOPIC_ALL: an event for users whose routes cannot be looked up goes
+ * to all gateways, without Redis. BUS_TOPIC_LOST goes only to gateways that peers can reach but that the
+ * store of routes has lost: cut off from Redis, they still hold users who have no routes. It arrives as
+ * BUS_TOPIC_ALL. bus_has_lost() returns whether there are such gateways.
  *
  * `on_event` runs on the worker's thread, possibly inside bus_publish(). `on_gap` runs there too, but never
- * inside a call of the bus. There is one `struct bus` per worker.
+ * inside a function of the bus. There is one `struct bus` per worker.
  */
 #ifndef ROLLCALL_BUS_BUS_H
 #define ROLLCALL_BUS_BUS_H
@@ -33,7 +33,7 @@
 
 struct bus;
 
-/* The slices last the call. */
+/* The slices are borrowed for the callback. */
 typedef void (*bus_on_event)(void *arg, struct slice topic, struct slice payload);
 
 /* SLICE_NONE: every topic. */
@@ -83,7 +83,7 @@ static inline void bus_free(struct bus **bus)
         freed->operations->free(freed);
 }
 
-/* The gateway of a topic `server:<gateway>:deliver`; SLICE_NONE for other topics. */
+/* Returns the gateway of a topic `server:<gateway>:deliver`; SLICE_NONE for other topics. */
 static inline struct slice bus_topic_gateway(struct slice topic)
 {
     struct slice head = SLICE("server:"), tail = SLICE(":deliver");

@@ -29,7 +29,7 @@ struct fleet_bus {
 /* An event on its way to Redis, kept for the fallback. */
 struct publication {
     struct list place;
-    struct fleet_bus *bus; /* NULL: the bus is gone */
+    struct fleet_bus *bus; /* NULL: the bus was freed */
     size_t topic_len;
     size_t payload_len;
     char bytes[];
@@ -42,7 +42,7 @@ static struct fleet_bus *fleet_bus_of(struct bus *bus)
 
 /* ---- receiving ---- */
 
-/* From Redis and from the mailbox: an event for this gateway may arrive by both. */
+/* Receives from Redis and from the mailbox: an event for this gateway may arrive by both. */
 static void on_fleet_event(void *arg, struct slice topic, struct slice payload)
 {
     struct fleet_bus *bus = arg;
@@ -85,7 +85,7 @@ static void fleet_bus_unsubscribe(struct bus *port, struct slice topic)
 /* ---- publishing ---- */
 
 /* A single worker has the name of its process; several append their numbers. */
-static bool is_gateway_of_this_process(const struct fleet_bus *bus, struct slice gateway_id)
+static bool fleet_bus_is_own_gateway(const struct fleet_bus *bus, struct slice gateway_id)
 {
     char name[FLEET_GATEWAY_BYTES_MAX];
     if (bus->workers == 1)
@@ -98,19 +98,20 @@ static bool is_gateway_of_this_process(const struct fleet_bus *bus, struct slice
     return false;
 }
 
-/* To the workers of this process and, unless the event is for one of them, to the other processes. */
-static void publish_by_fallback(struct fleet_bus *bus, struct slice topic, struct slice payload)
+/* Publishes to the workers of this process and, unless the event is for one of them, to the other processes. */
+static void fleet_bus_publish_by_fallback(struct fleet_bus *bus, struct slice topic,
+                                          struct slice payload)
 {
     struct slice gateway_id = bus_topic_gateway(topic);
     bus_publish(bus->mailbox, topic, payload);
-    if (bus->hub && !(gateway_id.data && is_gateway_of_this_process(bus, gateway_id)))
+    if (bus->hub && !(gateway_id.data && fleet_bus_is_own_gateway(bus, gateway_id)))
         peer_hub_send(bus->hub, bus->metrics, topic, payload);
 }
 
-static void reroute_publication(struct fleet_bus *bus, struct slice topic, struct slice payload)
+static void fleet_bus_reroute(struct fleet_bus *bus, struct slice topic, struct slice payload)
 {
     metrics_count(bus->metrics, METRIC_BUS_REROUTED);
-    publish_by_fallback(bus, topic, payload);
+    fleet_bus_publish_by_fallback(bus, topic, payload);
 }
 
 /* Redis has carried the event if it counts receivers; topics without a gateway may have none. */
@@ -121,14 +122,13 @@ static void on_publication_answered(void *arg, const struct resp_value *reply)
     bool carried = reply && reply->type == RESP_INTEGER &&
                    (reply->integer > 0 || !bus_topic_gateway(topic).data);
     if (publication->bus && !carried)
-        reroute_publication(
-            publication->bus, topic,
-            (struct slice){publication->bytes + topic.len, publication->payload_len});
+        fleet_bus_reroute(publication->bus, topic,
+                          (struct slice){publication->bytes + topic.len, publication->payload_len});
     list_remove(&publication->place);
     free(publication);
 }
 
-static struct publication *keep_publication(struct fleet_bus *bus, struct slice topic,
+static struct publication *publication_make(struct fleet_bus *bus, struct slice topic,
                                             struct slice payload)
 {
     struct publication *publication = malloc(sizeof(*publication) + topic.len + payload.len);
@@ -148,7 +148,7 @@ static void fleet_bus_publish(struct bus *port, struct slice topic, struct slice
 {
     struct fleet_bus *bus = fleet_bus_of(port);
     if (slice_equal(topic, BUS_TOPIC_ALL)) {
-        publish_by_fallback(bus, topic, payload);
+        fleet_bus_publish_by_fallback(bus, topic, payload);
         return;
     }
     if (slice_equal(topic, BUS_TOPIC_LOST)) {
@@ -157,11 +157,11 @@ static void fleet_bus_publish(struct bus *port, struct slice topic, struct slice
         return;
     }
     struct publication *publication =
-        redis_reaches(bus->client, topic) ? keep_publication(bus, topic, payload) : NULL;
+        redis_reaches(bus->client, topic) ? publication_make(bus, topic, payload) : NULL;
     if (publication)
         redis_publish(bus->client, topic, payload, on_publication_answered, publication);
     else
-        reroute_publication(bus, topic, payload);
+        fleet_bus_reroute(bus, topic, payload);
 }
 
 static bool fleet_bus_has_lost(const struct bus *port)

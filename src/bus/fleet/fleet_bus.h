@@ -6,8 +6,8 @@
  *   BUS_TOPIC_LOST    by peer links only, to processes that the registry of gateways has lost
  *   other topics      by Redis. If it cannot be reached, refuses, or does not answer in time, by the
  *                     fallback: `server:<gateway>:deliver` to that gateway's process, the rest to all
- *   server:<gateway>  by the fallback also when Redis says that nobody received the event: the gateway has
- *                     lost its subscription, or has gone
+ *   server:<gateway>  by the fallback also when Redis counts no receiver: the gateway has lost its
+ *                     subscription, or has stopped
  *
  * On Redis a topic is a channel of the same name: PUBLISH and SUBSCRIBE on a single server, the sharded
  * commands on a cluster. A worker receives its own events through Redis like everybody else's. A
@@ -15,11 +15,11 @@
  * (bus.h): the first, and those after a lost connection, a failover or a moved slot.
  *
  * An unanswered publication may have happened. It is sent again by the fallback, since a loss would be
- * worse, and the receiver drops the second copy: it remembers the hashes of recent events for its gateway
- * (seen.h). So no two events for a gateway may have the same bytes; delivery.c and push.c see to that.
+ * worse, and the receiver drops the second copy: it keeps the hashes of recent events for its gateway
+ * (seen.h). So no two events for a gateway may have the same bytes; delivery.c and push.c ensure that.
  * Events on other topics may arrive twice; their receivers compare versions.
  *
- * One per worker, on its thread. All workers' buses are made, and know the hub, before the first loop turns.
+ * One per worker, on its thread. All workers' buses are made, and have the hub, before the first loop turns.
  */
 #ifndef ROLLCALL_BUS_FLEET_FLEET_BUS_H
 #define ROLLCALL_BUS_FLEET_FLEET_BUS_H
@@ -52,7 +52,7 @@ void fleet_bus_use_hub(struct bus *bus, struct peer_hub *hub);
  * bus; `port` is a struct bus. */
 void fleet_bus_relay(void *port, struct slice topic, struct slice payload);
 
-/* Whether all subscriptions are live in Redis. */
+/* Returns whether all subscriptions are live in Redis. */
 bool fleet_bus_settled(const struct bus *bus);
 
 #endif

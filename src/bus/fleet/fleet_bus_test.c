@@ -1,4 +1,4 @@
-/* Two workers in one process and one in another: on Redis, without it, and while it comes and goes. */
+/* Two workers in one process and one in another: with Redis, without it, and while it fails and returns. */
 #include "bus/fleet/fleet_bus.h"
 
 #include "conformance/bus_suite.h"
@@ -26,15 +26,15 @@ struct member {
 
 /* Members 0 and 1 are the workers of the process `gw`, member 2 is the process `gw-2`. */
 struct fixture {
-    const char *place; /* a URL up to its port */
+    const char *url_prefix; /* up to the port */
     bool has_redis;
     struct redis_server servers[REDIS_CLUSTER_SERVERS];
     struct member members[BUS_SUITE_PORTS];
-    struct mailbox_bus_group *exchanges[PROCESSES];
+    struct mailbox_bus_group *groups[PROCESSES];
     struct peer_hub *hubs[PROCESSES];
-    unsigned heard[EVENTS]; /* how often each came to member 2 */
-    size_t heard_count;
-    size_t gaps; /* that member 2 was told of */
+    unsigned received[EVENTS]; /* how often member 2 received each */
+    size_t received_count;
+    size_t gaps; /* reported to member 2 */
 };
 
 static size_t process_of(size_t index)
@@ -55,9 +55,10 @@ static void open_member(struct fixture *fixture, size_t index,
     memset(member, 0, sizeof(*member));
     worker_loop_open(&member->worker);
     assert_true(mailbox_init(&member->mailbox, &member->worker.loop, MAILBOX_MAIL_MAX, member));
-    member->client = worker_loop_redis(&member->worker, fixture->place, fixture->servers[0].port);
+    member->client =
+        worker_loop_redis(&member->worker, fixture->url_prefix, fixture->servers[0].port);
     member->bus = fleet_bus_make(&(struct fleet_bus_options){.client = member->client,
-                                                             .group = fixture->exchanges[process],
+                                                             .group = fixture->groups[process],
                                                              .index = process ? 0 : index,
                                                              .workers = process ? 1 : 2,
                                                              .mailbox = &member->mailbox,
@@ -111,14 +112,14 @@ static void settle(void *context)
     assert_true(is_settled(fixture));
 }
 
-static void start(void *context, const struct bus_suite_subscriber ears[BUS_SUITE_PORTS])
+static void start(void *context, const struct bus_suite_subscriber subscribers[BUS_SUITE_PORTS])
 {
     struct fixture *fixture = context;
     char address[32];
-    fixture->exchanges[0] = mailbox_bus_group_make(2, 5);
-    fixture->exchanges[1] = mailbox_bus_group_make(1, 6);
+    fixture->groups[0] = mailbox_bus_group_make(2, 5);
+    fixture->groups[1] = mailbox_bus_group_make(1, 6);
     for (size_t i = 0; i < BUS_SUITE_PORTS; i++)
-        open_member(fixture, i, &ears[i]);
+        open_member(fixture, i, &subscribers[i]);
     for (size_t i = 0; i < PROCESSES; i++)
         open_hub(fixture, i);
     for (size_t i = 0; i < BUS_SUITE_PORTS; i++)
@@ -146,7 +147,7 @@ static void stop(void *context)
         worker_loop_close(&fixture->members[i].worker);
     }
     for (size_t i = 0; i < PROCESSES; i++)
-        mailbox_bus_group_free(&fixture->exchanges[i]);
+        mailbox_bus_group_free(&fixture->groups[i]);
 }
 
 static int run_suite(struct fixture *fixture, const char *name)
@@ -160,14 +161,14 @@ static int run_suite(struct fixture *fixture, const char *name)
                                                      .poll = poll_all});
 }
 
-/* ---- while Redis comes and goes ---- */
+/* ---- while Redis fails and returns ---- */
 
-static void ignore(void *arg, struct slice topic, struct slice payload)
+static void ignore_event(void *arg, struct slice topic, struct slice payload)
 {
     (void)arg, (void)topic, (void)payload;
 }
 
-static void no_gap(void *arg, struct slice topic)
+static void ignore_gap(void *arg, struct slice topic)
 {
     (void)arg, (void)topic;
 }
@@ -179,25 +180,26 @@ static void note_gap(void *arg, struct slice topic)
     fixture->gaps++;
 }
 
-static void note(void *arg, struct slice topic, struct slice payload)
+static void note_event(void *arg, struct slice topic, struct slice payload)
 {
     struct fixture *fixture = arg;
     char digits[16] = "";
     (void)topic;
     memcpy(digits, payload.data, payload.len);
-    fixture->heard[strtoul(digits, NULL, 10)]++;
-    fixture->heard_count++;
+    fixture->received[strtoul(digits, NULL, 10)]++;
+    fixture->received_count++;
 }
 
 static int open_fleet(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
-    struct bus_suite_subscriber ears[BUS_SUITE_PORTS] = {
-        {ignore, no_gap, NULL}, {ignore, no_gap, NULL}, {note, note_gap, fixture}};
-    fixture->place = "redis://127.0.0.1";
+    struct bus_suite_subscriber subscribers[BUS_SUITE_PORTS] = {{ignore_event, ignore_gap, NULL},
+                                                                {ignore_event, ignore_gap, NULL},
+                                                                {note_event, note_gap, fixture}};
+    fixture->url_prefix = "redis://127.0.0.1";
     fixture->has_redis = true;
     redis_server_start(&fixture->servers[0], REDIS_DEFAULTS);
-    start(fixture, ears);
+    start(fixture, subscribers);
     bus_subscribe(fixture->members[2].bus, SLICE("server:gw-2:deliver"));
     settle(fixture);
     *state = fixture;
@@ -224,13 +226,13 @@ static void publish(struct fixture *fixture, size_t from, unsigned number)
 
 static void expect_each_once(struct fixture *fixture)
 {
-    for (int i = 0; fixture->heard_count < EVENTS && i < SOON_TURNS; i++)
+    for (int i = 0; fixture->received_count < EVENTS && i < SOON_TURNS; i++)
         poll_all(fixture);
-    for (int i = 0; i < 200; i++) /* what comes too late comes now */
+    for (int i = 0; i < 200; i++) /* second copies would come now */
         poll_all(fixture);
     for (unsigned i = 0; i < EVENTS; i++)
-        if (fixture->heard[i] != 1)
-            fail_msg("event %u came %u times", i, fixture->heard[i]);
+        if (fixture->received[i] != 1)
+            fail_msg("event %u came %u times", i, fixture->received[i]);
 }
 
 static int64_t sum(const struct fixture *fixture, enum metric metric)
@@ -241,7 +243,7 @@ static int64_t sum(const struct fixture *fixture, enum metric metric)
     return total;
 }
 
-static void redis_alone_carries_while_it_can(void **state)
+static void redis_carries_all_events_while_it_is_available(void **state)
 {
     struct fixture *fixture = *state;
     for (unsigned i = 0; i < EVENTS; i++)
@@ -251,7 +253,7 @@ static void redis_alone_carries_while_it_can(void **state)
     assert_int_equal(sum(fixture, METRIC_PEER_FRAMES_SENT), 0);
 }
 
-static void a_killed_redis_loses_nothing(void **state)
+static void no_event_is_lost_when_redis_is_killed(void **state)
 {
     struct fixture *fixture = *state;
     for (unsigned i = 0; i < EVENTS; i++) {
@@ -265,8 +267,8 @@ static void a_killed_redis_loses_nothing(void **state)
     assert_true(sum(fixture, METRIC_BUS_REROUTED) > 0);
 }
 
-/* What it had taken before it stood still is published when it goes on, and has come by a link by then. */
-static void a_paused_redis_repeats_nothing(void **state)
+/* Redis publishes the events it took before the pause when it resumes; by then they have come by a peer link. */
+static void no_event_is_repeated_when_redis_is_paused(void **state)
 {
     struct fixture *fixture = *state;
     for (unsigned i = 0; i < EVENTS; i++) {
@@ -274,9 +276,9 @@ static void a_paused_redis_repeats_nothing(void **state)
             redis_server_pause(&fixture->servers[0]);
         publish(fixture, i % 2, i);
     }
-    for (int i = 0; fixture->heard_count < EVENTS && i < SOON_TURNS; i++)
+    for (int i = 0; fixture->received_count < EVENTS && i < SOON_TURNS; i++)
         poll_all(fixture);
-    assert_int_equal(fixture->heard_count, EVENTS); /* without Redis */
+    assert_int_equal(fixture->received_count, EVENTS); /* without Redis */
     redis_server_resume(&fixture->servers[0]);
     settle(fixture);
     expect_each_once(fixture);
@@ -285,8 +287,8 @@ static void a_paused_redis_repeats_nothing(void **state)
                   (long)sum(fixture, METRIC_BUS_DUPLICATES));
 }
 
-/* The other's subscription is gone and Redis says so: nobody received it. */
-static void what_nobody_received_goes_by_link(void **state)
+/* Redis has lost the subscription of the other process and counts no receiver. */
+static void an_event_without_a_receiver_goes_by_peer_link(void **state)
 {
     struct fixture *fixture = *state;
     char reply[REDIS_SERVER_REPLY_MAX];
@@ -299,8 +301,8 @@ static void what_nobody_received_goes_by_link(void **state)
     assert_true(sum(fixture, METRIC_BUS_REROUTED) > 0);
 }
 
-/* Whoever subscribed is told that something may have been missed. */
-static void a_subscription_that_broke_is_a_gap(void **state)
+/* Events may have been missed while the subscription was broken. */
+static void a_broken_subscription_reports_a_gap(void **state)
 {
     struct fixture *fixture = *state;
     char reply[REDIS_SERVER_REPLY_MAX];
@@ -312,7 +314,7 @@ static void a_subscription_that_broke_is_a_gap(void **state)
     assert_true(fixture->gaps > before);
 }
 
-/* What waits for Redis when the bus goes is nobody's any more. */
+/* Their answers come after the bus was freed. */
 static void unanswered_publications_end_with_the_bus(void **state)
 {
     struct fixture *fixture = *state;
@@ -328,15 +330,15 @@ int main(void)
 {
     static struct fixture fixture;
     const struct CMUnitTest tests[] = {
-        with_fleet(redis_alone_carries_while_it_can),
-        with_fleet(a_killed_redis_loses_nothing),
-        with_fleet(a_paused_redis_repeats_nothing),
-        with_fleet(what_nobody_received_goes_by_link),
-        with_fleet(a_subscription_that_broke_is_a_gap),
+        with_fleet(redis_carries_all_events_while_it_is_available),
+        with_fleet(no_event_is_lost_when_redis_is_killed),
+        with_fleet(no_event_is_repeated_when_redis_is_paused),
+        with_fleet(an_event_without_a_receiver_goes_by_peer_link),
+        with_fleet(a_broken_subscription_reports_a_gap),
         with_fleet(unanswered_publications_end_with_the_bus),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    fixture.place = "redis://127.0.0.1";
+    fixture.url_prefix = "redis://127.0.0.1";
     redis_server_start(&fixture.servers[0], REDIS_DEFAULTS);
     fixture.has_redis = true;
     failed += run_suite(&fixture, "a fleet on one Redis server");
@@ -344,7 +346,7 @@ int main(void)
     fixture.has_redis = false;
     failed += run_suite(&fixture, "a fleet without Redis");
     redis_server_stop(&fixture.servers[0]);
-    fixture.place = "redis-cluster://127.0.0.1";
+    fixture.url_prefix = "redis-cluster://127.0.0.1";
     fixture.has_redis = true;
     redis_cluster_start(fixture.servers);
     failed += run_suite(&fixture, "a fleet on a Redis Cluster");

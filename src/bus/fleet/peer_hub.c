@@ -36,7 +36,8 @@ void peer_hub_take_frame(struct peer_hub *hub, struct slice frame)
                           (struct slice){rest.data + topic_len, rest.len - topic_len});
 }
 
-static void send_to_member(struct peer_member *member, struct slice topic, struct slice payload)
+static void peer_hub_send_to_member(struct peer_member *member, struct slice topic,
+                                    struct slice payload)
 {
     char head[TOPIC_LENGTH_BYTES] = {(char)(topic.len >> 8), (char)topic.len};
     struct slice pieces[] = {{head, sizeof(head)}, topic, payload};
@@ -45,31 +46,8 @@ static void send_to_member(struct peer_member *member, struct slice topic, struc
     bool sent = queued_bytes + payload.len <= PEER_HUB_QUEUE_BYTES_MAX &&
                 (member->dialer ? peer_dialer_send(member->dialer, pieces, 3)
                                 : peer_link_send(member->link, pieces, 3));
-    metrics_count(peer_hub_of(member)->options.metrics,
+    metrics_count(member->hub->options.metrics,
                   sent ? METRIC_PEER_FRAMES_SENT : METRIC_PEER_FRAMES_SKIPPED);
-}
-
-static bool is_topic_for_member(const struct peer_member *member, struct slice topic)
-{
-    struct slice gateway_id = bus_topic_gateway(topic);
-    if (gateway_id.data)
-        return peer_hub_is_gateway_of(gateway_id, peer_member_name(member));
-    return member->lost || !slice_equal(topic, BUS_TOPIC_LOST);
-}
-
-/* On the hub's thread. */
-static void send_to_peers(struct peer_hub *hub, struct slice topic, struct slice payload)
-{
-    bool tried = false;
-    for (struct list *at = hub->roster.members.next; at != &hub->roster.members; at = at->next) {
-        struct peer_member *member = peer_member_of(at);
-        if (!member->chosen || !is_topic_for_member(member, topic))
-            continue;
-        send_to_member(member, slice_equal(topic, BUS_TOPIC_LOST) ? BUS_TOPIC_ALL : topic, payload);
-        tried = true;
-    }
-    if (!tried)
-        metrics_count(hub->options.metrics, METRIC_PEER_FRAMES_SKIPPED);
 }
 
 /* ---- from other threads ---- */
@@ -82,39 +60,51 @@ struct hub_mail {
     char bytes[];
 };
 
+/* Sends the event to the peers that its topic means. */
 static void on_hub_mail(struct mail *mail, void *owner)
 {
     (void)owner;
     struct hub_mail *event = CONTAINER_OF(mail, struct hub_mail, mail);
-    send_to_peers(event->hub, (struct slice){event->bytes, event->topic_len},
-                  (struct slice){event->bytes + event->topic_len, event->payload_len});
+    struct slice topic = {event->bytes, event->topic_len};
+    struct slice payload = {event->bytes + event->topic_len, event->payload_len};
+    struct slice gateway_id = bus_topic_gateway(topic);
+    struct list *members = &event->hub->roster.members;
+    bool only_lost = slice_equal(topic, BUS_TOPIC_LOST);
+    bool tried = false;
+    for (struct list *at = members->next; at != members; at = at->next) {
+        struct peer_member *member = peer_member_of(at);
+        bool is_meant = gateway_id.data
+                            ? peer_hub_is_gateway_of(gateway_id, peer_member_name(member))
+                            : member->lost || !only_lost;
+        if (!member->chosen || !is_meant)
+            continue;
+        peer_hub_send_to_member(member, only_lost ? BUS_TOPIC_ALL : topic, payload);
+        tried = true;
+    }
+    if (!tried)
+        metrics_count(event->hub->options.metrics, METRIC_PEER_FRAMES_SKIPPED);
     free(event);
-}
-
-static bool post_hub_mail(struct peer_hub *hub, struct slice topic, struct slice payload)
-{
-    struct hub_mail *event = malloc(sizeof(*event) + topic.len + payload.len);
-    if (!event)
-        return false;
-    event->mail.on_open = on_hub_mail;
-    event->hub = hub;
-    event->topic_len = topic.len;
-    event->payload_len = payload.len;
-    memcpy(event->bytes, topic.data, topic.len);
-    if (payload.len)
-        memcpy(event->bytes + topic.len, payload.data, payload.len);
-    if (mailbox_post(hub->options.mailbox, &event->mail))
-        return true;
-    free(event);
-    return false;
 }
 
 void peer_hub_send(struct peer_hub *hub, struct metrics *metrics, struct slice topic,
                    struct slice payload)
 {
-    bool fits = topic.len <= PEER_HUB_TOPIC_BYTES_MAX;
-    if (!fits || peer_hub_open_links(hub) == 0 || !post_hub_mail(hub, topic, payload))
-        metrics_count(metrics, METRIC_PEER_FRAMES_SKIPPED);
+    struct hub_mail *event = NULL;
+    if (topic.len <= PEER_HUB_TOPIC_BYTES_MAX && peer_hub_open_links(hub) > 0)
+        event = malloc(sizeof(*event) + topic.len + payload.len);
+    if (event) {
+        event->mail.on_open = on_hub_mail;
+        event->hub = hub;
+        event->topic_len = topic.len;
+        event->payload_len = payload.len;
+        memcpy(event->bytes, topic.data, topic.len);
+        if (payload.len)
+            memcpy(event->bytes + topic.len, payload.data, payload.len);
+        if (mailbox_post(hub->options.mailbox, &event->mail))
+            return;
+        free(event);
+    }
+    metrics_count(metrics, METRIC_PEER_FRAMES_SKIPPED);
 }
 
 size_t peer_hub_open_links(const struct peer_hub *hub)

@@ -1,16 +1,15 @@
 /*
- * The peer hub: a process's links to all other processes of its fleet. Events travel by them while Redis does
- * not carry them.
+ * The peer hub: a process's links to all other processes of its fleet. They carry events while Redis does not.
  *
  *   worker ──peer_hub_send(), any thread──► mailbox of the hub's worker ──► link ──► the other hub
- *   the other hub ──► `on_event`, which hands the event to the workers that want it (fleet_bus.h)
+ *   the other hub ──► `on_event`, which hands the event to the workers that subscribe to it (fleet_bus.h)
  *
- * The hub listens, and keeps links to the addresses it is given: those of the settings (peer.peers) for ever,
+ * The hub listens, and keeps links to two kinds of addresses: those of the settings (peer.peers) always,
  * those learned from the registry of gateways as long as the registry names them or their link is open. Its
- * own address may be among them: a peer that answers with our name is ourselves and is not dialled again. Two
+ * own address may be among them: a peer that answers with the hub's own name is not dialled again. Two
  * processes may have two links, when each has dialled; events use one of them, and the other when that one
- * breaks. A peer is known by the name it proved (peer_link.h), and so are its gateways: `gw` has the gateway
- * `gw`, or `gw-0`, `gw-1`, ….
+ * breaks. A peer is identified by the name it proved (peer_link.h), which also names its gateways: `gw` has
+ * the gateway `gw`, or `gw-0`, `gw-1`, ….
  *
  * On the wire, a frame is the length of a topic in two bytes, big-endian, the topic, and the payload. Other
  * frames of an authenticated peer are ignored one by one. Pending peers have PEER_HUB_PENDING_MAX places,
@@ -62,7 +61,7 @@ struct peer_hub;
 /* Returns NULL when out of memory. */
 struct peer_hub *peer_hub_make(const struct peer_hub_options *options);
 
-/* Only while the loop makes no turn, and after the mailbox was freed. */
+/* Frees the hub, only while the loop makes no turn, and after the mailbox was freed. */
 void peer_hub_free(struct peer_hub **hub);
 
 /* Accepts links on HOST:PORT. Returns false with a sentence in `error`. */
@@ -70,7 +69,7 @@ bool peer_hub_listen(struct peer_hub *hub, const char *address,
                      char error[LISTENER_ERROR_TEXT_MAX]);
 uint16_t peer_hub_port(const struct peer_hub *hub);
 
-/* Keeps a link to this address for ever. Returns false when there are too many, or when out of memory. */
+/* Keeps a link to this address always. Returns false when there are too many, or when out of memory. */
 bool peer_hub_add(struct peer_hub *hub, const char *address);
 
 /* A process as the registry of gateways lists it. */
@@ -80,17 +79,17 @@ struct peer_hub_entry {
 };
 
 /* Takes all entries of the registry. Dials new ones, unless a link to them is open; forgets those that are not
- * named any more and have no open link. Do not call it while the registry cannot be read. */
+ * named any more and have no open link. Must not be used while the registry cannot be read. */
 void peer_hub_learn(struct peer_hub *hub, const struct peer_hub_entry *entries, size_t count);
 
 /* Sends an event to the process of the gateway that the topic names (bus.h); with BUS_TOPIC_LOST to the
- * processes that the registry has lost; with any other topic to all processes. From any thread; `metrics` are
- * the caller's. Without a link, or with a full queue, the event is skipped and counted. */
+ * processes that the registry has lost; with any other topic to all processes. From any thread; `metrics`
+ * are the caller's. Without a link, or with a full queue, the event is skipped and counted. */
 void peer_hub_send(struct peer_hub *hub, struct metrics *metrics, struct slice topic,
                    struct slice payload);
 
-/* How many processes the hub has links to, and how many of them the registry, as learned last, has lost. From
- * any thread. */
+/* Return how many processes the hub has links to, and how many of them the registry, as learned last, has
+ * lost. From any thread. */
 size_t peer_hub_open_links(const struct peer_hub *hub);
 size_t peer_hub_lost_links(const struct peer_hub *hub);
 

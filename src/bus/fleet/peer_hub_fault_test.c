@@ -1,5 +1,5 @@
 /* Two hubs while memory runs out: each allocation fails once, and all from some point on for a while. They
- * find each other afterwards, an event comes once or not at all, and nothing leaks. */
+ * link to each other afterwards, an event comes once or not at all, and nothing leaks. */
 #include "bus/fleet/peer_hub.h"
 
 #include "support/alloc_fault.h"
@@ -13,126 +13,126 @@
 
 enum { SOON_TURNS = 5000, SHORT_OF_MEMORY_TURNS = 30, ALLOCATIONS_MAX = 200 };
 
-struct office {
+struct hub_process {
     struct worker_loop worker;
     struct mailbox mailbox;
     struct peer_hub *hub;
-    unsigned heard;
+    unsigned received_count;
 };
 
-static void received(void *arg, struct slice topic, struct slice payload)
+static void on_hub_event(void *arg, struct slice topic, struct slice payload)
 {
     (void)topic, (void)payload;
-    ((struct office *)arg)->heard++;
+    ((struct hub_process *)arg)->received_count++;
 }
 
-static void open_office(struct office *office)
+static void open_process(struct hub_process *process)
 {
-    *office = (struct office){0};
-    worker_loop_open(&office->worker);
-    assert_true(mailbox_init(&office->mailbox, &office->worker.loop, MAILBOX_MAIL_MAX, office));
+    *process = (struct hub_process){0};
+    worker_loop_open(&process->worker);
+    assert_true(mailbox_init(&process->mailbox, &process->worker.loop, MAILBOX_MAIL_MAX, process));
 }
 
-static bool open_hub(struct office *office, struct slice name)
+static bool open_hub(struct hub_process *process, struct slice name)
 {
     char error[LISTENER_ERROR_TEXT_MAX];
-    office->hub = peer_hub_make(&(struct peer_hub_options){.loop = &office->worker.loop,
-                                                           .streams = &office->worker.streams,
-                                                           .random = &office->worker.random,
-                                                           .metrics = &office->worker.metrics,
-                                                           .mailbox = &office->mailbox,
-                                                           .name = name,
-                                                           .secret = SLICE("an open secret"),
-                                                           .on_event = received,
-                                                           .arg = office});
-    return office->hub && peer_hub_listen(office->hub, "127.0.0.1:0", error);
+    process->hub = peer_hub_make(&(struct peer_hub_options){.loop = &process->worker.loop,
+                                                            .streams = &process->worker.streams,
+                                                            .random = &process->worker.random,
+                                                            .metrics = &process->worker.metrics,
+                                                            .mailbox = &process->mailbox,
+                                                            .name = name,
+                                                            .secret = SLICE("an open secret"),
+                                                            .on_event = on_hub_event,
+                                                            .arg = process});
+    return process->hub && peer_hub_listen(process->hub, "127.0.0.1:0", error);
 }
 
-static void close_office(struct office *office)
+static void close_process(struct hub_process *process)
 {
-    mailbox_free(&office->mailbox);
-    peer_hub_free(&office->hub);
-    worker_loop_close(&office->worker);
+    mailbox_free(&process->mailbox);
+    peer_hub_free(&process->hub);
+    worker_loop_close(&process->worker);
 }
 
-static void turn(struct office offices[2], int times)
+static void turn(struct hub_process processes[2], int times)
 {
     for (int i = 0; i < times; i++) {
-        loop_turn(&offices[0].worker.loop, 1);
-        loop_turn(&offices[1].worker.loop, 0);
+        loop_turn(&processes[0].worker.loop, 1);
+        loop_turn(&processes[1].worker.loop, 0);
     }
 }
 
-static void send_event(struct office *office)
+static void send_event(struct hub_process *process)
 {
-    peer_hub_send(office->hub, &office->worker.metrics, SLICE("topic"), SLICE("payload"));
+    peer_hub_send(process->hub, &process->worker.metrics, SLICE("topic"), SLICE("payload"));
 }
 
-static bool are_linked(const struct office offices[2])
+static bool are_linked(const struct hub_process processes[2])
 {
-    return peer_hub_open_links(offices[0].hub) && peer_hub_open_links(offices[1].hub);
+    return peer_hub_open_links(processes[0].hub) && peer_hub_open_links(processes[1].hub);
 }
 
-/* What happens while memory is short; false when the second hub could not even be made. */
-static bool meet(struct office offices[2])
+/* Links the hubs and sends an event while memory is short. Returns false when the second hub could not be made. */
+static bool link_hubs(struct hub_process processes[2])
 {
     char address[32];
-    snprintf(address, sizeof(address), "127.0.0.1:%u", peer_hub_port(offices[0].hub));
-    struct peer_hub_entry entries[] = {{SLICE("nobody"), SLICE("127.0.0.1:1")},
-                                       {SLICE("nobody either"), SLICE("127.0.0.1:2")}};
-    if (!open_hub(&offices[1], SLICE("west")) || !peer_hub_add(offices[1].hub, address))
+    snprintf(address, sizeof(address), "127.0.0.1:%u", peer_hub_port(processes[0].hub));
+    struct peer_hub_entry entries[] = {{SLICE("down"), SLICE("127.0.0.1:1")},
+                                       {SLICE("also-down"), SLICE("127.0.0.1:2")}};
+    if (!open_hub(&processes[1], SLICE("west")) || !peer_hub_add(processes[1].hub, address))
         return false;
-    peer_hub_learn(offices[1].hub, entries, 2);
-    for (int i = 0; i < SHORT_OF_MEMORY_TURNS && !are_linked(offices); i++)
-        turn(offices, 1);
-    peer_hub_learn(offices[1].hub, entries, 1);
-    send_event(&offices[0]);
-    turn(offices, 2);
+    peer_hub_learn(processes[1].hub, entries, 2);
+    for (int i = 0; i < SHORT_OF_MEMORY_TURNS && !are_linked(processes); i++)
+        turn(processes, 1);
+    peer_hub_learn(processes[1].hub, entries, 1);
+    send_event(&processes[0]);
+    turn(processes, 2);
     return true;
 }
 
-static size_t live_through(alloc_fault_start fail_at, size_t n)
+static size_t link_with_failures(alloc_fault_start fail_at, size_t n)
 {
-    struct office offices[2];
-    open_office(&offices[0]);
-    open_office(&offices[1]);
-    assert_true(open_hub(&offices[0], SLICE("east")));
+    struct hub_process processes[2];
+    open_process(&processes[0]);
+    open_process(&processes[1]);
+    assert_true(open_hub(&processes[0], SLICE("east")));
     fail_at(n);
-    bool met = meet(offices);
+    bool linked = link_hubs(processes);
     size_t failed = alloc_fault_off();
-    assert_true(met || failed > 0);
-    for (int i = 0; met && i < SOON_TURNS && !are_linked(offices); i++)
-        turn(offices, 1);
-    assert_true(!met || are_linked(offices));
-    unsigned before = offices[1].heard;
+    assert_true(linked || failed > 0);
+    for (int i = 0; linked && i < SOON_TURNS && !are_linked(processes); i++)
+        turn(processes, 1);
+    assert_true(!linked || are_linked(processes));
+    unsigned before = processes[1].received_count;
     assert_in_range(before, failed == 0, 1);
-    if (met)
-        send_event(&offices[0]);
-    for (int i = 0; met && i < SOON_TURNS && offices[1].heard == before; i++)
-        turn(offices, 1);
-    assert_int_equal(offices[1].heard, before + met);
-    close_office(&offices[0]);
-    close_office(&offices[1]);
+    if (linked)
+        send_event(&processes[0]);
+    for (int i = 0; linked && i < SOON_TURNS && processes[1].received_count == before; i++)
+        turn(processes, 1);
+    assert_int_equal(processes[1].received_count, before + linked);
+    close_process(&processes[0]);
+    close_process(&processes[1]);
     return failed;
 }
 
-static void each_allocation_may_fail(void **state)
+static void hubs_link_after_any_failed_allocation(void **state)
 {
     (void)state;
-    assert_in_range(alloc_fault_sweep(alloc_fault_after, live_through), 10, ALLOCATIONS_MAX);
+    assert_in_range(alloc_fault_sweep(alloc_fault_after, link_with_failures), 10, ALLOCATIONS_MAX);
 }
 
-static void all_may_fail_for_a_while(void **state)
+static void hubs_link_after_a_time_without_memory(void **state)
 {
     (void)state;
-    assert_in_range(alloc_fault_sweep(alloc_fault_from, live_through), 10, ALLOCATIONS_MAX);
+    assert_in_range(alloc_fault_sweep(alloc_fault_from, link_with_failures), 10, ALLOCATIONS_MAX);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_allocation_may_fail),
-        cmocka_unit_test(all_may_fail_for_a_while),
+        cmocka_unit_test(hubs_link_after_any_failed_allocation),
+        cmocka_unit_test(hubs_link_after_a_time_without_memory),
     };
     return cmocka_run_group_tests_name("peer_hub_fault", tests, NULL, NULL);
 }

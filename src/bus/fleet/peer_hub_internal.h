@@ -15,12 +15,7 @@ struct peer_hub {
     struct pending_peers pending;
 };
 
-static inline struct peer_hub *peer_hub_of(const struct peer_member *member)
-{
-    return member->arg;
-}
-
-/* Whether this gateway id belongs to the process with that name. */
+/* Returns whether this gateway id belongs to the process with that name. */
 bool peer_hub_is_gateway_of(struct slice gateway_id, struct slice process);
 
 /* Handles a frame that arrived on one of the links. */

@@ -6,18 +6,13 @@
 
 enum { LISTEN_BACKLOG = 1024, UNSENT_BYTES_MAX = 256 * 1024 };
 
-static bool is_our_name(const struct peer_member *member, struct slice name)
-{
-    return slice_equal(name, peer_hub_of(member)->options.name);
-}
-
 /* ---- dialled links ---- */
 
 static void on_dialed_peer_opened(struct peer_dialer *dialer, void *arg, struct slice name)
 {
     (void)dialer;
     struct peer_member *member = arg;
-    if (is_our_name(member, name)) {
+    if (slice_equal(name, member->hub->options.name)) {
         member->is_myself = true;
         peer_dialer_end(member->dialer);
         return;
@@ -28,7 +23,8 @@ static void on_dialed_peer_opened(struct peer_dialer *dialer, void *arg, struct 
 static void on_dialed_peer_frame(struct peer_dialer *dialer, void *arg, struct slice frame)
 {
     (void)dialer;
-    peer_hub_take_frame(peer_hub_of(arg), frame);
+    const struct peer_member *member = arg;
+    peer_hub_take_frame(member->hub, frame);
 }
 
 static void on_dialed_peer_closed(struct peer_dialer *dialer, void *arg, const char *why)
@@ -50,8 +46,8 @@ static const struct peer_dialer_owner HUB_DIALER_OWNER = {.on_opened = on_dialed
                                                           .on_closed = on_dialed_peer_closed,
                                                           .on_ended = on_dialed_peer_ended};
 
-static struct peer_link_options make_link_options(const struct peer_hub *hub,
-                                                  struct tls_context *tls)
+static struct peer_link_options peer_hub_link_options(const struct peer_hub *hub,
+                                                      struct tls_context *tls)
 {
     return (struct peer_link_options){
         .loop = hub->options.loop,
@@ -63,9 +59,9 @@ static struct peer_link_options make_link_options(const struct peer_hub *hub,
     };
 }
 
-static struct peer_member *dial_peer(struct peer_hub *hub, struct slice address)
+static struct peer_member *peer_hub_dial(struct peer_hub *hub, struct slice address)
 {
-    struct peer_link_options options = make_link_options(hub, hub->options.tls_dial);
+    struct peer_link_options options = peer_hub_link_options(hub, hub->options.tls_dial);
     struct peer_member *member = peer_roster_add(&hub->roster, address, hub);
     if (!member)
         return NULL;
@@ -80,7 +76,7 @@ bool peer_hub_add(struct peer_hub *hub, const char *address)
 {
     struct peer_member *member = peer_roster_find_address(&hub->roster, slice_of(address));
     if (!member)
-        member = dial_peer(hub, slice_of(address));
+        member = peer_hub_dial(hub, slice_of(address));
     if (member)
         member->learned = false;
     return member != NULL;
@@ -88,7 +84,7 @@ bool peer_hub_add(struct peer_hub *hub, const char *address)
 
 /* ---- the registry ---- */
 
-static bool is_linked(struct peer_hub *hub, struct slice gateway_id)
+static bool peer_hub_is_linked(struct peer_hub *hub, struct slice gateway_id)
 {
     for (struct list *at = hub->roster.members.next; at != &hub->roster.members; at = at->next)
         if (peer_member_of(at)->chosen &&
@@ -97,19 +93,7 @@ static bool is_linked(struct peer_hub *hub, struct slice gateway_id)
     return peer_hub_is_gateway_of(gateway_id, hub->options.name);
 }
 
-static void learn_entry(struct peer_hub *hub, const struct peer_hub_entry *entry)
-{
-    struct peer_member *member = peer_roster_find_address(&hub->roster, entry->address);
-    if (!member && !is_linked(hub, entry->gateway_id)) {
-        member = dial_peer(hub, entry->address);
-        if (member)
-            member->learned = true;
-    }
-    if (member)
-        member->named = true;
-}
-
-static void forget_unnamed_members(struct peer_hub *hub)
+static void peer_hub_forget_unnamed(struct peer_hub *hub)
 {
     struct list *at = hub->roster.members.next;
     while (at != &hub->roster.members) {
@@ -125,8 +109,8 @@ static void forget_unnamed_members(struct peer_hub *hub)
     }
 }
 
-static bool is_registered(const struct peer_member *member, const struct peer_hub_entry *entries,
-                          size_t count)
+static bool peer_member_is_registered(const struct peer_member *member,
+                                      const struct peer_hub_entry *entries, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (peer_hub_is_gateway_of(entries[i].gateway_id, peer_member_name(member)))
@@ -138,14 +122,23 @@ void peer_hub_learn(struct peer_hub *hub, const struct peer_hub_entry *entries, 
 {
     for (struct list *at = hub->roster.members.next; at != &hub->roster.members; at = at->next)
         peer_member_of(at)->named = false;
-    for (size_t i = 0; i < count; i++)
-        if (entries[i].address.len)
-            learn_entry(hub, &entries[i]);
-    forget_unnamed_members(hub);
+    for (size_t i = 0; i < count; i++) {
+        if (!entries[i].address.len)
+            continue;
+        struct peer_member *member = peer_roster_find_address(&hub->roster, entries[i].address);
+        if (!member && !peer_hub_is_linked(hub, entries[i].gateway_id)) {
+            member = peer_hub_dial(hub, entries[i].address);
+            if (member)
+                member->learned = true;
+        }
+        if (member)
+            member->named = true;
+    }
+    peer_hub_forget_unnamed(hub);
     for (struct list *at = hub->roster.members.next; at != &hub->roster.members; at = at->next)
         peer_roster_set_lost(peer_member_of(at),
                              peer_member_of(at)->chosen &&
-                                 !is_registered(peer_member_of(at), entries, count));
+                                 !peer_member_is_registered(peer_member_of(at), entries, count));
 }
 
 /* ---- accepted links ---- */
@@ -153,8 +146,8 @@ void peer_hub_learn(struct peer_hub *hub, const struct peer_hub_entry *entries, 
 static void on_accepted_peer_opened(struct peer_link *link, void *arg, struct slice name)
 {
     struct peer_member *member = arg;
-    pending_peers_remove(&peer_hub_of(member)->pending, &member->pending);
-    member->is_myself = is_our_name(member, name);
+    pending_peers_remove(&member->hub->pending, &member->pending);
+    member->is_myself = slice_equal(name, member->hub->options.name);
     if (member->is_myself)
         peer_link_close(link); /* our own dialler, which sees it too */
     else
@@ -166,7 +159,7 @@ static void on_accepted_peer_frame(struct peer_link *link, void *arg, struct sli
     (void)link;
     const struct peer_member *member = arg;
     if (!member->is_myself)
-        peer_hub_take_frame(peer_hub_of(member), frame);
+        peer_hub_take_frame(member->hub, frame);
 }
 
 static void on_accepted_peer_closed(struct peer_link *link, void *arg, const char *why)
@@ -178,7 +171,7 @@ static void on_accepted_peer_closed(struct peer_link *link, void *arg, const cha
                  log_sentence(slice_of(why)));
         peer_roster_closed(member);
     } else if (!member->is_myself) {
-        pending_peers_remove(&peer_hub_of(member)->pending, &member->pending);
+        pending_peers_remove(&member->hub->pending, &member->pending);
         log_warn("peer_link_refused", "why=%s", log_sentence(slice_of(why)));
     }
     peer_roster_remove(member);
@@ -191,7 +184,7 @@ static const struct peer_link_owner HUB_LINK_OWNER = {.on_opened = on_accepted_p
 static void on_hub_link_accepted(void *arg, int fd)
 {
     struct peer_hub *hub = arg;
-    struct peer_link_options options = make_link_options(hub, hub->options.tls_accept);
+    struct peer_link_options options = peer_hub_link_options(hub, hub->options.tls_accept);
     struct peer_member *member = peer_roster_add(&hub->roster, SLICE_NONE, hub);
     if (!member) {
         close(fd);

@@ -1,4 +1,4 @@
-/* Hubs among those who do not know the secret, and those who do and misbehave all the same. */
+/* Hubs, connections that never authenticate, and authenticated peers that misbehave. */
 #include "bus/fleet/peer_hub.h"
 
 #include "support/peer_offices.h"
@@ -14,11 +14,11 @@
 
 #include <cmocka.h>
 
-enum { STRANGERS = 3 * PEER_HUB_PENDING_MAX };
+enum { CONNECTIONS = 3 * PEER_HUB_PENDING_MAX };
 
-/* ---- strangers ---- */
+/* ---- unauthenticated connections ---- */
 
-static void a_wrong_secret_gets_nothing(void **state)
+static void a_peer_with_a_wrong_secret_gets_no_link(void **state)
 {
     struct peer_offices *offices = *state;
     peer_office_open(&offices->at[1], "west", "another secret", "127.0.0.1:0");
@@ -32,7 +32,7 @@ static void a_wrong_secret_gets_nothing(void **state)
     assert_string_equal(offices->at[1].heard, "");
     peer_office_close(&offices->at[1]);
     peer_offices_turn(offices, PEER_OFFICES_QUIET_TURNS);
-    peer_offices_join(offices); /* and keeps nobody else out */
+    peer_offices_join(offices); /* a peer with the right secret is still linked */
 }
 
 static int connect_to(const struct peer_office *office)
@@ -46,13 +46,13 @@ static int connect_to(const struct peer_office *office)
     return fd;
 }
 
-/* Silent ones, and those that send anything at all: none of them keeps a peer out for long. */
-static void strangers_are_survived(void **state)
+/* Some send nothing, others send random bytes; none of them keeps a peer out for long. */
+static void unauthenticated_connections_keep_no_peer_out(void **state)
 {
     struct peer_offices *offices = *state;
-    int fds[STRANGERS];
+    int fds[CONNECTIONS];
     char noise[4096];
-    for (size_t i = 0; i < STRANGERS; i++) {
+    for (size_t i = 0; i < CONNECTIONS; i++) {
         fds[i] = connect_to(&offices->at[0]);
         random_bytes(&offices->at[0].worker.random, noise, sizeof(noise));
         if (i % 3 == 0)
@@ -62,7 +62,7 @@ static void strangers_are_survived(void **state)
         peer_offices_turn(offices, 1);
     }
     peer_offices_join(offices);
-    for (size_t i = 0; i < STRANGERS; i++)
+    for (size_t i = 0; i < CONNECTIONS; i++)
         close(fds[i]);
     peer_offices_turn(offices, PEER_OFFICES_QUIET_TURNS);
     peer_office_send(&offices->at[1], "broadcast", "1");
@@ -79,19 +79,19 @@ static bool is_cut(int fd)
     return len == 0;
 }
 
-/* They need not be waited out, either. */
-static void strangers_give_way(void **state)
+/* A peer does not wait until the pending ones time out. */
+static void the_oldest_pending_peer_is_displaced(void **state)
 {
     struct peer_offices *offices = *state;
-    int fds[STRANGERS];
-    for (size_t i = 0; i < STRANGERS; i++) {
+    int fds[CONNECTIONS];
+    for (size_t i = 0; i < CONNECTIONS; i++) {
         fds[i] = connect_to(&offices->at[0]);
         peer_offices_turn(offices, 1);
     }
     peer_offices_join(offices);
     assert_true(is_cut(fds[0]));
-    assert_false(is_cut(fds[STRANGERS - 1]));
-    for (size_t i = 0; i < STRANGERS; i++)
+    assert_false(is_cut(fds[CONNECTIONS - 1]));
+    for (size_t i = 0; i < CONNECTIONS; i++)
         close(fds[i]);
 }
 
@@ -103,18 +103,18 @@ struct rogue {
     bool open;
 };
 
-static void rogue_opened(struct peer_link *link, void *arg, struct slice name)
+static void on_rogue_opened(struct peer_link *link, void *arg, struct slice name)
 {
     (void)link, (void)name;
     ((struct rogue *)arg)->open = true;
 }
 
-static void rogue_received(struct peer_link *link, void *arg, struct slice frame)
+static void on_rogue_frame(struct peer_link *link, void *arg, struct slice frame)
 {
     (void)link, (void)arg, (void)frame;
 }
 
-static void rogue_closed(struct peer_link *link, void *arg, const char *why)
+static void on_rogue_closed(struct peer_link *link, void *arg, const char *why)
 {
     (void)link, (void)why;
     ((struct rogue *)arg)->link = NULL;
@@ -122,7 +122,7 @@ static void rogue_closed(struct peer_link *link, void *arg, const char *why)
 
 static void open_rogue(struct peer_offices *offices, struct rogue *rogue)
 {
-    static const struct peer_link_owner owner = {rogue_opened, rogue_received, rogue_closed};
+    static const struct peer_link_owner owner = {on_rogue_opened, on_rogue_frame, on_rogue_closed};
     memset(rogue, 0, sizeof(*rogue));
     worker_loop_open(&rogue->worker);
     rogue->link = peer_link_dial(&(struct peer_link_options){.loop = &rogue->worker.loop,
@@ -146,7 +146,7 @@ static void close_rogue(struct rogue *rogue)
     worker_loop_close(&rogue->worker);
 }
 
-static void wrong_frames_are_ignored(void **state)
+static void invalid_frames_are_ignored(void **state)
 {
     struct peer_offices *offices = *state;
     struct slice frames[] = {SLICE("x"), SLICE("\0\0payload"), SLICE("\0\7short"),
@@ -162,7 +162,7 @@ static void wrong_frames_are_ignored(void **state)
     peer_offices_await_links(offices, 0, 0);
 }
 
-/* One that reads nothing costs its own events, and a bounded amount of memory. */
+/* A peer that reads nothing loses its own events and costs a bounded amount of memory. */
 static void a_peer_that_does_not_read_is_skipped(void **state)
 {
     enum { EVENT_BYTES = 64 * 1024, EVENTS = 2 * PEER_HUB_QUEUE_BYTES_MAX / EVENT_BYTES };
@@ -189,10 +189,10 @@ static void a_peer_that_does_not_read_is_skipped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        PEER_OFFICES_TEST(a_wrong_secret_gets_nothing),
-        PEER_OFFICES_TEST(strangers_are_survived),
-        PEER_OFFICES_TEST(strangers_give_way),
-        PEER_OFFICES_TEST(wrong_frames_are_ignored),
+        PEER_OFFICES_TEST(a_peer_with_a_wrong_secret_gets_no_link),
+        PEER_OFFICES_TEST(unauthenticated_connections_keep_no_peer_out),
+        PEER_OFFICES_TEST(the_oldest_pending_peer_is_displaced),
+        PEER_OFFICES_TEST(invalid_frames_are_ignored),
         PEER_OFFICES_TEST(a_peer_that_does_not_read_is_skipped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Hubs that find each other on the loopback, lose each other, and what goes between them. */
+/* Hubs link to each other on the loopback, lose their links and exchange events. */
 #include "bus/fleet/peer_hub.h"
 
 #include "base/container.h"
@@ -28,7 +28,7 @@ static void events_go_both_ways(void **state)
     assert_int_equal(peer_office_metric(&offices->at[0], METRIC_PEER_FRAMES_SKIPPED), 0);
 }
 
-static void a_gateways_events_go_to_its_process_alone(void **state)
+static void an_event_for_a_gateway_goes_to_its_process_only(void **state)
 {
     struct peer_offices *offices = *state;
     peer_offices_join(offices);
@@ -41,7 +41,7 @@ static void a_gateways_events_go_to_its_process_alone(void **state)
     assert_int_equal(peer_office_metric(&offices->at[0], METRIC_PEER_FRAMES_SKIPPED), 3);
 }
 
-static void two_links_between_two_are_one_road(void **state)
+static void two_links_to_one_peer_carry_each_event_once(void **state)
 {
     struct peer_offices *offices = *state;
     peer_offices_join(offices);
@@ -54,7 +54,7 @@ static void two_links_between_two_are_one_road(void **state)
     peer_offices_await_heard(offices, 0, "broadcast=2;");
 }
 
-static void ones_own_address_is_ignored(void **state)
+static void the_own_address_is_not_linked(void **state)
 {
     struct peer_offices *offices = *state;
     assert_true(peer_hub_add(offices->at[0].hub, offices->at[0].address));
@@ -65,7 +65,7 @@ static void ones_own_address_is_ignored(void **state)
     peer_offices_join(offices);
 }
 
-static void a_peer_that_went_and_came_back_is_linked_again(void **state)
+static void a_restarted_peer_is_linked_again(void **state)
 {
     struct peer_offices *offices = *state;
     char address[32];
@@ -83,14 +83,14 @@ static void a_peer_that_went_and_came_back_is_linked_again(void **state)
     peer_offices_await_heard(offices, 1, "broadcast=2;");
 }
 
-static void the_registry_is_followed(void **state)
+static void the_hub_links_to_the_peers_in_the_registry(void **state)
 {
     struct peer_offices *offices = *state;
     struct peer_office *east = &offices->at[0], *west = &offices->at[1];
     char address[32];
     peer_office_open(west, "west", PEER_OFFICE_SECRET, "127.0.0.1:0");
     struct peer_hub_entry entries[] = {
-        {SLICE("east-0"), slice_of(east->address)}, /* ourselves */
+        {SLICE("east-0"), slice_of(east->address)}, /* its own address */
         {SLICE("west-0"), slice_of(west->address)},
         {SLICE("west-1"), slice_of(west->address)},
         {SLICE("old"), SLICE_NONE},
@@ -113,9 +113,8 @@ static void the_registry_is_followed(void **state)
     assert_int_equal(peer_hub_open_links(east->hub), 0);
 }
 
-/* Once it waits to dial again, and once it is about to connect. */
-/* Who is linked but not in the registry holds users of whom nobody finds a route. */
-static void those_the_registry_lost_hear_what_is_for_them(void **state)
+/* A linked peer that is not in the registry holds users without routes. */
+static void lost_peers_get_events_on_the_lost_topic(void **state)
 {
     struct peer_offices *offices = *state;
     struct peer_office *first = &offices->at[0];
@@ -133,7 +132,8 @@ static void those_the_registry_lost_hear_what_is_for_them(void **state)
     assert_int_equal(peer_hub_lost_links(first->hub), 0);
 }
 
-static void one_that_was_just_forgotten_goes_with_the_hub(void **state)
+/* Forgotten once while it waits to dial again, and once while it connects. */
+static void a_forgotten_dialler_is_freed_with_the_hub(void **state)
 {
     struct peer_offices *offices = *state;
     struct peer_office *east = &offices->at[0], *west = &offices->at[1];
@@ -151,7 +151,7 @@ static void one_that_was_just_forgotten_goes_with_the_hub(void **state)
     peer_hub_learn(east->hub, NULL, 0);
 }
 
-static void a_flood_arrives_whole_and_in_order(void **state)
+static void a_burst_of_events_arrives_completely(void **state)
 {
     enum { EVENTS = 50000 };
     struct peer_offices *offices = *state;
@@ -171,14 +171,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         PEER_OFFICES_TEST(events_go_both_ways),
-        PEER_OFFICES_TEST(a_gateways_events_go_to_its_process_alone),
-        PEER_OFFICES_TEST(two_links_between_two_are_one_road),
-        PEER_OFFICES_TEST(ones_own_address_is_ignored),
-        PEER_OFFICES_TEST(a_peer_that_went_and_came_back_is_linked_again),
-        PEER_OFFICES_TEST(the_registry_is_followed),
-        PEER_OFFICES_TEST(those_the_registry_lost_hear_what_is_for_them),
-        PEER_OFFICES_TEST(one_that_was_just_forgotten_goes_with_the_hub),
-        PEER_OFFICES_TEST(a_flood_arrives_whole_and_in_order),
+        PEER_OFFICES_TEST(an_event_for_a_gateway_goes_to_its_process_only),
+        PEER_OFFICES_TEST(two_links_to_one_peer_carry_each_event_once),
+        PEER_OFFICES_TEST(the_own_address_is_not_linked),
+        PEER_OFFICES_TEST(a_restarted_peer_is_linked_again),
+        PEER_OFFICES_TEST(the_hub_links_to_the_peers_in_the_registry),
+        PEER_OFFICES_TEST(lost_peers_get_events_on_the_lost_topic),
+        PEER_OFFICES_TEST(a_forgotten_dialler_is_freed_with_the_hub),
+        PEER_OFFICES_TEST(a_burst_of_events_arrives_completely),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

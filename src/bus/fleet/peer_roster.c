@@ -9,7 +9,8 @@ void peer_roster_init(struct peer_roster *roster, size_t count_max, struct metri
     list_init(&roster->members);
 }
 
-struct peer_member *peer_roster_add(struct peer_roster *roster, struct slice address, void *arg)
+struct peer_member *peer_roster_add(struct peer_roster *roster, struct slice address,
+                                    struct peer_hub *hub)
 {
     if (roster->count >= roster->count_max)
         return NULL;
@@ -17,7 +18,7 @@ struct peer_member *peer_roster_add(struct peer_roster *roster, struct slice add
     if (!member)
         return NULL;
     member->roster = roster;
-    member->arg = arg;
+    member->hub = hub;
     member->address_len = address.len;
     if (address.len)
         memcpy(member->address, address.data, address.len);
@@ -33,7 +34,7 @@ void peer_roster_remove(struct peer_member *member)
     free(member);
 }
 
-static void set_member_chosen(struct peer_member *member, bool chosen)
+static void peer_member_set_chosen(struct peer_member *member, bool chosen)
 {
     struct peer_roster *roster = member->roster;
     member->chosen = chosen;
@@ -54,8 +55,8 @@ void peer_roster_set_lost(struct peer_member *member, bool lost)
     member->lost = lost;
 }
 
-/* Another open member with the same name, or NULL. */
-static struct peer_member *find_open_sibling(struct peer_member *of)
+/* Returns another open member with the same name, or NULL. */
+static struct peer_member *peer_member_find_open_sibling(struct peer_member *of)
 {
     struct list *head = &of->roster->members;
     for (struct list *at = head->next; at != head; at = at->next) {
@@ -72,8 +73,8 @@ void peer_roster_opened(struct peer_member *member, struct slice name)
     member->open = true;
     member->name_len = name.len;
     memcpy(member->name, name.data, name.len);
-    if (!find_open_sibling(member))
-        set_member_chosen(member, true);
+    if (!peer_member_find_open_sibling(member))
+        peer_member_set_chosen(member, true);
 }
 
 void peer_roster_closed(struct peer_member *member)
@@ -83,10 +84,10 @@ void peer_roster_closed(struct peer_member *member)
     if (!was_chosen)
         return;
     peer_roster_set_lost(member, false);
-    set_member_chosen(member, false);
-    struct peer_member *other = find_open_sibling(member);
+    peer_member_set_chosen(member, false);
+    struct peer_member *other = peer_member_find_open_sibling(member);
     if (other)
-        set_member_chosen(other, true);
+        peer_member_set_chosen(other, true);
 }
 
 struct peer_member *peer_roster_find_address(struct peer_roster *roster, struct slice address)

@@ -1,7 +1,7 @@
 /*
  * The members of a peer hub: its links, dialled or accepted, and which of several links to one peer it uses.
  *
- * A member is one link, or the standing intention to dial one. Of all open members with the same name exactly
+ * A member is one link, open or being dialled. Of all open members with the same name exactly
  * one is chosen; when it closes, another takes over. Part of the hub (peer_hub.h), on its thread; only the
  * counters may be read from any thread.
  */
@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct peer_hub;
+
 struct peer_roster {
     struct metrics *metrics;
     struct list members;
@@ -30,12 +32,12 @@ struct peer_roster {
 struct peer_member {
     struct list place;
     struct peer_roster *roster;
-    void *arg;                   /* the hub */
+    struct peer_hub *hub;
     struct peer_dialer *dialer;  /* of a dialled member */
     struct peer_link *link;      /* of an accepted member */
     struct pending_peer pending; /* of an accepted member that has not authenticated yet */
     bool learned;                /* from the registry */
-    bool named;                  /* the registry names it still; used while the registry is read */
+    bool named;                  /* in the registry, as learned last */
     bool is_myself;              /* our own address: kept, so that it is not dialled again */
     bool forgotten;              /* removed as soon as its dialler has ended */
     bool open;
@@ -50,7 +52,8 @@ struct peer_member {
 void peer_roster_init(struct peer_roster *roster, size_t count_max, struct metrics *metrics);
 
 /* Returns NULL when there are too many, or when out of memory. */
-struct peer_member *peer_roster_add(struct peer_roster *roster, struct slice address, void *arg);
+struct peer_member *peer_roster_add(struct peer_roster *roster, struct slice address,
+                                    struct peer_hub *hub);
 
 /* Removes a closed member; the caller frees its dialler and its link. */
 void peer_roster_remove(struct peer_member *member);
@@ -61,7 +64,7 @@ void peer_roster_closed(struct peer_member *member);
 
 void peer_roster_set_lost(struct peer_member *member, bool lost);
 
-/* The dialled member with this address, unless it is forgotten; or NULL. */
+/* Returns the dialled member with this address, unless it is forgotten; or NULL. */
 struct peer_member *peer_roster_find_address(struct peer_roster *roster, struct slice address);
 
 static inline struct peer_member *peer_member_of(struct list *place)

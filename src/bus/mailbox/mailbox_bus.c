@@ -57,7 +57,7 @@ static struct mailbox_bus *mailbox_bus_of(struct bus *bus)
     return CONTAINER_OF(bus, struct mailbox_bus, bus);
 }
 
-static size_t filter_slot_of(const struct mailbox_bus_group *group, struct slice topic)
+static size_t mailbox_bus_filter_slot(const struct mailbox_bus_group *group, struct slice topic)
 {
     return XXH3_64bits_withSeed(topic.data, topic.len, group->hash_seed) % MAILBOX_BUS_FILTER_SLOTS;
 }
@@ -69,17 +69,17 @@ static void mailbox_bus_subscribe(struct bus *port, struct slice topic)
         memcpy(bus->own, topic.data, topic.len);
         bus->own_len = topic.len;
     }
-    atomic_fetch_add(&bus->self->interest[filter_slot_of(bus->group, topic)], 1);
+    atomic_fetch_add(&bus->self->interest[mailbox_bus_filter_slot(bus->group, topic)], 1);
 }
 
 static void mailbox_bus_unsubscribe(struct bus *port, struct slice topic)
 {
     struct mailbox_bus *bus = mailbox_bus_of(port);
-    atomic_fetch_sub(&bus->self->interest[filter_slot_of(bus->group, topic)], 1);
+    atomic_fetch_sub(&bus->self->interest[mailbox_bus_filter_slot(bus->group, topic)], 1);
 }
 
 /* A user may be connected to several gateways, so an event for another gateway must not pass. */
-static void pass_on_mailbox_event(struct mailbox_bus *bus, struct slice topic, struct slice payload)
+static void mailbox_bus_pass_on(struct mailbox_bus *bus, struct slice topic, struct slice payload)
 {
     bool names_gateway = bus_topic_gateway(topic).data != NULL;
     if (!names_gateway || slice_equal(topic, (struct slice){bus->own, bus->own_len}))
@@ -90,14 +90,14 @@ static void on_bus_mail(struct mail *mail, void *owner)
 {
     (void)owner;
     struct bus_mail *event = CONTAINER_OF(mail, struct bus_mail, mail);
-    pass_on_mailbox_event(event->to, (struct slice){event->bytes, event->topic_len},
-                          (struct slice){event->bytes + event->topic_len, event->payload_len});
+    mailbox_bus_pass_on(event->to, (struct slice){event->bytes, event->topic_len},
+                        (struct slice){event->bytes + event->topic_len, event->payload_len});
     free(event);
 }
 
 /* Delivery is at most once: when out of memory or with a full mailbox, drops the event and counts it. */
-static void post_bus_mail(struct mailbox_bus *from, struct mailbox_bus *to, struct slice topic,
-                          struct slice payload)
+static void mailbox_bus_post(struct mailbox_bus *from, struct mailbox_bus *to, struct slice topic,
+                             struct slice payload)
 {
     struct bus_mail *event = malloc(sizeof(*event) + topic.len + payload.len);
     if (event) {
@@ -118,14 +118,14 @@ static void post_bus_mail(struct mailbox_bus *from, struct mailbox_bus *to, stru
 static void mailbox_bus_publish(struct bus *port, struct slice topic, struct slice payload)
 {
     struct mailbox_bus *bus = mailbox_bus_of(port);
-    size_t slot = filter_slot_of(bus->group, topic);
+    size_t slot = mailbox_bus_filter_slot(bus->group, topic);
     for (size_t i = 0; i < bus->group->workers; i++) {
         struct mailbox_bus_member *member = &bus->group->members[i];
         if (member != bus->self && atomic_load(&member->interest[slot]))
-            post_bus_mail(bus, member->bus, topic, payload);
+            mailbox_bus_post(bus, member->bus, topic, payload);
     }
     if (atomic_load(&bus->self->interest[slot]))
-        pass_on_mailbox_event(bus, topic, payload);
+        mailbox_bus_pass_on(bus, topic, payload);
 }
 
 static void mailbox_bus_free(struct bus *port)

@@ -26,10 +26,10 @@ struct mailbox_bus_group;
 /* Returns NULL when out of memory. */
 struct mailbox_bus_group *mailbox_bus_group_make(size_t workers, uint64_t hash_seed);
 
-/* After the last bus of the group was freed. */
+/* Frees the group, after its last bus was freed. */
 void mailbox_bus_group_free(struct mailbox_bus_group **group);
 
-/* The bus of worker number `index`. All workers' buses must exist before the first publish, and all
+/* Makes the bus of worker number `index`. All workers' buses must exist before the first publish, and all
  * workers have stopped before the first is freed. Returns NULL when out of memory. */
 struct bus *mailbox_bus_make(struct mailbox_bus_group *group, size_t index, struct mailbox *mailbox,
                              struct metrics *metrics, bus_on_event on_event, void *arg);

@@ -18,34 +18,34 @@ struct worker {
     struct mailbox mailbox;
     struct metrics metrics;
     struct bus *bus;
-    char heard[512]; /* "topic=payload;" for each event */
+    char events[512]; /* "topic=payload;" for each event */
     size_t count;
 };
 
 struct fixture {
-    struct mailbox_bus_group *exchange;
+    struct mailbox_bus_group *group;
     struct worker workers[WORKERS];
 };
 
-static void received(void *arg, struct slice topic, struct slice payload)
+static void on_worker_event(void *arg, struct slice topic, struct slice payload)
 {
     struct worker *worker = arg;
-    size_t len = strlen(worker->heard);
+    size_t len = strlen(worker->events);
     worker->count++;
-    snprintf(worker->heard + len, sizeof(worker->heard) - len, "%.*s=%.*s;", SLICE_FORMAT(topic),
+    snprintf(worker->events + len, sizeof(worker->events) - len, "%.*s=%.*s;", SLICE_FORMAT(topic),
              SLICE_FORMAT(payload));
 }
 
 static int set_up(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
-    fixture->exchange = mailbox_bus_group_make(WORKERS, 11);
+    fixture->group = mailbox_bus_group_make(WORKERS, 11);
     for (size_t i = 0; i < WORKERS; i++) {
         struct worker *worker = &fixture->workers[i];
         assert_true(loop_init(&worker->loop));
         assert_true(mailbox_init(&worker->mailbox, &worker->loop, MAILBOX_MAIL_MAX, worker));
-        worker->bus = mailbox_bus_make(fixture->exchange, i, &worker->mailbox, &worker->metrics,
-                                       received, worker);
+        worker->bus = mailbox_bus_make(fixture->group, i, &worker->mailbox, &worker->metrics,
+                                       on_worker_event, worker);
         assert_non_null(worker->bus);
     }
     *state = fixture;
@@ -60,46 +60,46 @@ static int tear_down(void **state)
         bus_free(&fixture->workers[i].bus);
         loop_free(&fixture->workers[i].loop);
     }
-    mailbox_bus_group_free(&fixture->exchange);
-    assert_null(fixture->exchange);
+    mailbox_bus_group_free(&fixture->group);
+    assert_null(fixture->group);
     free(fixture);
     return 0;
 }
 
-/* What each worker has heard since the last call, after a turn of every loop. */
-static void expect_heard(struct fixture *fixture, const char *first, const char *second,
-                         const char *third)
+/* What each worker has events since the last call, after a turn of every loop. */
+static void expect_events(struct fixture *fixture, const char *first, const char *second,
+                          const char *third)
 {
     const char *expected[WORKERS] = {first, second, third};
     for (size_t i = 0; i < WORKERS; i++) {
         struct worker *worker = &fixture->workers[i];
         loop_turn(&worker->loop, 0);
-        assert_string_equal(worker->heard, expected[i]);
-        worker->heard[0] = '\0';
+        assert_string_equal(worker->events, expected[i]);
+        worker->events[0] = '\0';
     }
 }
 
-static void events_reach_all_who_subscribed(void **state)
+static void events_reach_all_subscribers(void **state)
 {
     struct fixture *fixture = *state;
     struct bus *first = fixture->workers[0].bus;
     bus_publish(first, SLICE("t"), SLICE("nobody"));
-    expect_heard(fixture, "", "", "");
+    expect_events(fixture, "", "", "");
     bus_subscribe(first, SLICE("t"));
     bus_subscribe(fixture->workers[2].bus, SLICE("t"));
     bus_publish(first, SLICE("t"), SLICE("1"));
-    expect_heard(fixture, "t=1;", "", "t=1;");
+    expect_events(fixture, "t=1;", "", "t=1;");
     bus_publish(fixture->workers[1].bus, SLICE("t"), SLICE("2"));
-    expect_heard(fixture, "t=2;", "", "t=2;");
+    expect_events(fixture, "t=2;", "", "t=2;");
     bus_unsubscribe(first, SLICE("t"));
     bus_publish(fixture->workers[2].bus, SLICE("t"), SLICE("3"));
-    expect_heard(fixture, "", "", "t=3;");
+    expect_events(fixture, "", "", "t=3;");
     bus_unsubscribe(fixture->workers[2].bus, SLICE("t"));
     bus_publish(fixture->workers[2].bus, SLICE("t"), SLICE("4"));
-    expect_heard(fixture, "", "", "");
+    expect_events(fixture, "", "", "");
 }
 
-static void ones_own_events_come_at_once_others_by_mail(void **state)
+static void own_events_come_at_once_and_others_by_mail(void **state)
 {
     struct fixture *fixture = *state;
     bus_subscribe(fixture->workers[0].bus, SLICE("t"));
@@ -107,10 +107,10 @@ static void ones_own_events_come_at_once_others_by_mail(void **state)
     bus_publish(fixture->workers[0].bus, SLICE("t"), SLICE("x"));
     assert_int_equal(fixture->workers[0].count, 1);
     assert_int_equal(fixture->workers[1].count, 0);
-    expect_heard(fixture, "t=x;", "t=x;", "");
+    expect_events(fixture, "t=x;", "t=x;", "");
 }
 
-static void order_is_kept(void **state)
+static void events_of_one_sender_stay_in_order(void **state)
 {
     struct fixture *fixture = *state;
     bus_subscribe(fixture->workers[1].bus, SLICE("a"));
@@ -118,19 +118,19 @@ static void order_is_kept(void **state)
     bus_publish(fixture->workers[0].bus, SLICE("a"), SLICE("1"));
     bus_publish(fixture->workers[0].bus, SLICE("b"), SLICE("2"));
     bus_publish(fixture->workers[0].bus, SLICE("a"), SLICE("3"));
-    expect_heard(fixture, "", "a=1;b=2;a=3;", "");
+    expect_events(fixture, "", "a=1;b=2;a=3;", "");
 }
 
-static void empty_payloads_travel(void **state)
+static void empty_payloads_are_delivered(void **state)
 {
     struct fixture *fixture = *state;
     bus_subscribe(fixture->workers[1].bus, SLICE("t"));
     bus_publish(fixture->workers[0].bus, SLICE("t"), SLICE_NONE);
-    expect_heard(fixture, "", "t=;", "");
+    expect_events(fixture, "", "t=;", "");
 }
 
-/* Topics that share a slot of the filter: an event too many may come, none may be missed. */
-static void topics_do_not_hide_each_other(void **state)
+/* Topics that share a slot of the filter: an extra event may come, none may be missed. */
+static void topics_that_share_a_filter_slot_lose_no_events(void **state)
 {
     enum { TOPICS = 3 * MAILBOX_BUS_FILTER_SLOTS };
     struct fixture *fixture = *state;
@@ -155,8 +155,8 @@ static void topics_do_not_hide_each_other(void **state)
     assert_int_equal(fixture->workers[1].count, TOPICS / 2);
 }
 
-/* Among so many, some share a slot with the worker's own. */
-static void another_gateways_mail_is_not_taken(void **state)
+/* Some of the topics share a slot with the topic of the worker itself. */
+static void an_event_for_another_gateway_is_dropped(void **state)
 {
     struct fixture *fixture = *state;
     char text[32];
@@ -166,12 +166,12 @@ static void another_gateways_mail_is_not_taken(void **state)
         struct slice topic = {text, (size_t)snprintf(text, sizeof(text), "server:g%d:deliver", t)};
         bus_publish(fixture->workers[0].bus, topic, SLICE("x"));
     }
-    expect_heard(fixture, "", "", "");
+    expect_events(fixture, "", "", "");
     bus_publish(fixture->workers[0].bus, SLICE("server:gw:deliver"), SLICE("1"));
-    expect_heard(fixture, "server:gw:deliver=1;", "server:gw:deliver=1;", "");
+    expect_events(fixture, "server:gw:deliver=1;", "server:gw:deliver=1;", "");
 }
 
-static void a_full_box_drops_and_counts(void **state)
+static void a_full_mailbox_drops_and_counts_events(void **state)
 {
     struct fixture *fixture = *state;
     bus_subscribe(fixture->workers[1].bus, SLICE("t"));
@@ -184,7 +184,7 @@ static void a_full_box_drops_and_counts(void **state)
 
 enum { EVENTS = 2000 };
 
-static void *chatter(void *arg)
+static void *publish_and_subscribe(void *arg)
 {
     struct worker *worker = arg;
     bus_subscribe(worker->bus, SLICE("all"));
@@ -197,12 +197,12 @@ static void *chatter(void *arg)
     return NULL;
 }
 
-static void workers_talk_across_threads(void **state)
+static void workers_exchange_events_across_threads(void **state)
 {
     struct fixture *fixture = *state;
     pthread_t threads[WORKERS];
     for (size_t i = 0; i < WORKERS; i++)
-        pthread_create(&threads[i], NULL, chatter, &fixture->workers[i]);
+        pthread_create(&threads[i], NULL, publish_and_subscribe, &fixture->workers[i]);
     for (size_t i = 0; i < WORKERS; i++)
         pthread_join(threads[i], NULL);
     for (size_t i = 0; i < WORKERS; i++) {
@@ -212,9 +212,10 @@ static void workers_talk_across_threads(void **state)
     }
 }
 
-/* ---- as every bus ---- */
+/* ---- the bus suite ---- */
 
-static void suite_start(void *context, const struct bus_suite_subscriber ears[BUS_SUITE_PORTS])
+static void suite_start(void *context,
+                        const struct bus_suite_subscriber subscribers[BUS_SUITE_PORTS])
 {
     struct fixture **fixture = context;
     void *made;
@@ -222,9 +223,9 @@ static void suite_start(void *context, const struct bus_suite_subscriber ears[BU
     *fixture = made;
     for (size_t i = 0; i < BUS_SUITE_PORTS; i++) {
         struct bus *bus = (*fixture)->workers[i].bus;
-        bus->on_event = ears[i].on_event;
-        bus->on_gap = ears[i].on_gap;
-        bus->arg = ears[i].arg;
+        bus->on_event = subscribers[i].on_event;
+        bus->on_gap = subscribers[i].on_gap;
+        bus->arg = subscribers[i].arg;
     }
 }
 
@@ -258,14 +259,14 @@ static void suite_poll(void *context)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        with_fixture(events_reach_all_who_subscribed),
-        with_fixture(ones_own_events_come_at_once_others_by_mail),
-        with_fixture(order_is_kept),
-        with_fixture(empty_payloads_travel),
-        with_fixture(topics_do_not_hide_each_other),
-        with_fixture(another_gateways_mail_is_not_taken),
-        with_fixture(a_full_box_drops_and_counts),
-        with_fixture(workers_talk_across_threads),
+        with_fixture(events_reach_all_subscribers),
+        with_fixture(own_events_come_at_once_and_others_by_mail),
+        with_fixture(events_of_one_sender_stay_in_order),
+        with_fixture(empty_payloads_are_delivered),
+        with_fixture(topics_that_share_a_filter_slot_lose_no_events),
+        with_fixture(an_event_for_another_gateway_is_dropped),
+        with_fixture(a_full_mailbox_drops_and_counts_events),
+        with_fixture(workers_exchange_events_across_threads),
     };
     struct fixture *fixture = NULL;
     const struct bus_suite_backend backend = {.name = "mailboxes",
