@@ -28,7 +28,7 @@ static int64_t dialer_now_ms(const struct peer_dialer *dialer)
 }
 
 /* Dials again after the back-off, which grows with each failure. */
-static void schedule_dial(struct peer_dialer *dialer)
+static void dialer_schedule(struct peer_dialer *dialer)
 {
     int64_t delay_ms = backoff_ms(dialer->options.random, dialer->failures,
                                   PEER_DIAL_BACKOFF_MIN_MS, PEER_DIAL_BACKOFF_MAX_MS);
@@ -36,18 +36,18 @@ static void schedule_dial(struct peer_dialer *dialer)
     dialer->failures++;
 }
 
-static void free_dialer(struct peer_dialer *dialer)
+static void dialer_free(struct peer_dialer *dialer)
 {
     loop_cancel_timer(dialer->options.loop, &dialer->timer);
     peer_link_drop(&dialer->link);
     free(dialer);
 }
 
-static void free_ended_dialer(struct peer_dialer *dialer)
+static void dialer_free_ended(struct peer_dialer *dialer)
 {
     const struct peer_dialer_owner *owner = dialer->owner;
     void *arg = dialer->arg;
-    free_dialer(dialer);
+    dialer_free(dialer);
     owner->on_ended(arg);
 }
 
@@ -81,13 +81,13 @@ static void on_dialed_link_closed(struct peer_link *link, void *arg, const char 
     (void)link;
     dialer->link = NULL;
     if (dialer->ending) {
-        free_ended_dialer(dialer);
+        dialer_free_ended(dialer);
         return;
     }
     if (dialer->open && dialer_now_ms(dialer) - dialer->opened_ms >= PEER_DIAL_STABLE_MS)
         dialer->failures = 0;
     dialer->open = false;
-    schedule_dial(dialer);
+    dialer_schedule(dialer);
     if (strcmp(dialer->why, why) != 0) {
         snprintf(dialer->why, sizeof(dialer->why), "%s", why);
         log_warn("peer_link_closed", "address=%s reason=%s", log_quote(slice_of(dialer->address)),
@@ -104,12 +104,12 @@ static void on_dial_timer(struct wheel_timer *timer)
 {
     struct peer_dialer *dialer = CONTAINER_OF(timer, struct peer_dialer, timer);
     if (dialer->ending) {
-        free_ended_dialer(dialer);
+        dialer_free_ended(dialer);
         return;
     }
     dialer->link = peer_link_dial(&dialer->options, dialer->address, &DIALED_LINK_OWNER, dialer);
     if (!dialer->link) /* out of memory: try again later */
-        schedule_dial(dialer);
+        dialer_schedule(dialer);
 }
 
 /* ---- the dialler ---- */
@@ -163,5 +163,5 @@ void peer_dialer_drop(struct peer_dialer **dialer)
     struct peer_dialer *dropped = *dialer;
     *dialer = NULL;
     if (dropped)
-        free_dialer(dropped);
+        dialer_free(dropped);
 }

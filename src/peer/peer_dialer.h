@@ -1,14 +1,14 @@
 /*
- * A dialler keeps one peer link to an address up: it dials, and dials again after a back-off whenever the
+ * A dialler keeps one peer link to an address open: it dials, and dials again after a back-off whenever the
  * link could not be made or broke.
  *
  * The back-off doubles from PEER_DIAL_BACKOFF_MIN_MS to PEER_DIAL_BACKOFF_MAX_MS, half of it random, and
- * starts again at the minimum after a link that stood for PEER_DIAL_STABLE_MS. It logs every change: that
+ * starts again at the minimum after a link that was open for PEER_DIAL_STABLE_MS. It logs every change: that
  * the link is open, and why it is not; it does not log the same reason twice in a row.
  *
  * `on_closed` follows each `on_opened`, and each attempt that failed. Each callback may send, and may end the
  * dialler. A socket closes only in a later task, so an ended dialler belongs to its owner until `on_ended`
- * says that it is gone: an owner that stops the loop before that must drop it. One thread, that of the loop.
+ * runs: an owner that stops the loop before that must drop it. One thread, that of the loop.
  */
 #ifndef ROLLCALL_PEER_PEER_DIALER_H
 #define ROLLCALL_PEER_PEER_DIALER_H
@@ -27,8 +27,8 @@ struct peer_dialer_owner {
     void (*on_opened)(struct peer_dialer *dialer, void *arg, struct slice name);
     void (*on_frame)(struct peer_dialer *dialer, void *arg, struct slice frame);
     void (*on_closed)(struct peer_dialer *dialer, void *arg, const char *why);
-    /* After peer_dialer_end(), in a later task: the dialler is gone. May be NULL for a dialler that is only
-     * ever dropped. */
+    /* After peer_dialer_end(), in a later task: the dialler was freed. May be NULL for a dialler that is only
+     * dropped. */
     void (*on_ended)(void *arg);
 };
 
@@ -43,7 +43,7 @@ bool peer_dialer_is_open(const struct peer_dialer *dialer);
 bool peer_dialer_send(struct peer_dialer *dialer, const struct slice *pieces, size_t count);
 size_t peer_dialer_queued_bytes(const struct peer_dialer *dialer);
 
-/* Only `on_ended` runs after this. A second call does nothing. */
+/* Closes the link and frees the dialler later; only `on_ended` runs after this. Does nothing when repeated. */
 void peer_dialer_end(struct peer_dialer *dialer);
 
 /* Frees at once, without `on_ended`, also a dialler that was ended. Only while the loop makes no turn. */

@@ -1,4 +1,4 @@
-/* A dialler over loopback: it comes back, it waits, it can be ended at any time. */
+/* A dialler over loopback: it dials again, waits between attempts, and can be ended at any time. */
 #include "peer/peer_dialer.h"
 
 #include "net/listener.h"
@@ -26,32 +26,32 @@ struct fixture {
     char address[64];
 };
 
-/* ---- the side that is dialled ---- */
+/* ---- the side that accepts ---- */
 
-static void far_opened(struct peer_link *link, void *arg, struct slice name)
+static void on_far_opened(struct peer_link *link, void *arg, struct slice name)
 {
     (void)link;
     (void)name;
     ((struct fixture *)arg)->greeted++;
 }
 
-static void far_received(struct peer_link *link, void *arg, struct slice frame)
+static void on_far_frame(struct peer_link *link, void *arg, struct slice frame)
 {
     (void)link;
     assert_true(slice_is(frame, "here again"));
     ((struct fixture *)arg)->frames++;
 }
 
-static void far_closed(struct peer_link *link, void *arg, const char *why)
+static void on_far_closed(struct peer_link *link, void *arg, const char *why)
 {
     (void)link;
     (void)why;
     ((struct fixture *)arg)->far = NULL;
 }
 
-static const struct peer_link_owner far_owner = {far_opened, far_received, far_closed};
+static const struct peer_link_owner far_owner = {on_far_opened, on_far_frame, on_far_closed};
 
-static void accepted(void *arg, int fd)
+static void on_accepted(void *arg, int fd)
 {
     struct fixture *fixture = arg;
     assert_null(fixture->far);
@@ -63,13 +63,13 @@ static void listen_at(struct fixture *fixture, const char *address)
 {
     char error[LISTENER_ERROR_TEXT_MAX];
     struct listener_options options = {.address = address, .backlog = 16};
-    assert_true(listener_open(&fixture->listener, &fixture->worker.loop, &options, accepted,
+    assert_true(listener_open(&fixture->listener, &fixture->worker.loop, &options, on_accepted,
                               fixture, error));
 }
 
 /* ---- the side that dials ---- */
 
-static void opened(struct peer_dialer *dialer, void *arg, struct slice name)
+static void on_dialer_opened(struct peer_dialer *dialer, void *arg, struct slice name)
 {
     struct fixture *fixture = arg;
     assert_true(slice_is(name, "one of us"));
@@ -79,7 +79,7 @@ static void opened(struct peer_dialer *dialer, void *arg, struct slice name)
         peer_dialer_end(fixture->dialer);
 }
 
-static void received(struct peer_dialer *dialer, void *arg, struct slice frame)
+static void on_dialer_frame(struct peer_dialer *dialer, void *arg, struct slice frame)
 {
     (void)dialer;
     (void)arg;
@@ -87,7 +87,7 @@ static void received(struct peer_dialer *dialer, void *arg, struct slice frame)
     fail();
 }
 
-static void closed(struct peer_dialer *dialer, void *arg, const char *why)
+static void on_dialer_closed(struct peer_dialer *dialer, void *arg, const char *why)
 {
     struct fixture *fixture = arg;
     assert_false(peer_dialer_is_open(dialer));
@@ -96,12 +96,13 @@ static void closed(struct peer_dialer *dialer, void *arg, const char *why)
     snprintf(fixture->why, sizeof(fixture->why), "%s", why);
 }
 
-static void ended(void *arg)
+static void on_dialer_ended(void *arg)
 {
     ((struct fixture *)arg)->dialer = NULL;
 }
 
-static const struct peer_dialer_owner owner = {opened, received, closed, ended};
+static const struct peer_dialer_owner owner = {on_dialer_opened, on_dialer_frame, on_dialer_closed,
+                                               on_dialer_ended};
 
 static void dial(struct fixture *fixture)
 {
@@ -166,7 +167,7 @@ static bool has_failed(void *arg)
     return ((struct fixture *)arg)->closed > 0;
 }
 
-static bool far_is_gone(void *arg)
+static bool far_is_closed(void *arg)
 {
     struct fixture *fixture = arg;
     return fixture->greeted && !fixture->far;
@@ -177,7 +178,7 @@ static bool has_ended(void *arg)
     return ((struct fixture *)arg)->dialer == NULL;
 }
 
-static void test_comes_back(void **state)
+static void a_broken_link_is_dialled_again(void **state)
 {
     struct fixture *fixture = *state;
     dial(fixture);
@@ -187,12 +188,12 @@ static void test_comes_back(void **state)
     until(fixture, is_linked_again);
     assert_int_equal(fixture->closed, 1);
     peer_dialer_end(fixture->dialer);
-    until(fixture, far_is_gone);
+    until(fixture, far_is_closed);
     assert_null(fixture->dialer);
     assert_int_equal(fixture->closed, 1);
 }
 
-static void test_tries_until_someone_is_there(void **state)
+static void dialling_repeats_until_the_peer_listens(void **state)
 {
     struct fixture *fixture = *state;
     listener_close(&fixture->listener);
@@ -203,7 +204,7 @@ static void test_tries_until_someone_is_there(void **state)
     until(fixture, is_linked);
 }
 
-static void test_does_not_dial_without_a_pause(void **state)
+static void attempts_are_apart_by_the_back_off(void **state)
 {
     struct fixture *fixture = *state;
     listener_close(&fixture->listener);
@@ -212,7 +213,7 @@ static void test_does_not_dial_without_a_pause(void **state)
     assert_in_range(fixture->closed, 2, 10);
 }
 
-static void test_one_that_waits_can_be_ended(void **state)
+static void a_waiting_dialler_can_be_ended(void **state)
 {
     struct fixture *fixture = *state;
     listener_close(&fixture->listener);
@@ -225,20 +226,20 @@ static void test_one_that_waits_can_be_ended(void **state)
     assert_int_equal(fixture->closed, closed_before);
 }
 
-static void test_may_be_ended_from_within(void **state)
+static void a_dialler_can_be_ended_in_its_callback(void **state)
 {
     struct fixture *fixture = *state;
     fixture->end_when_opened = true;
     dial(fixture);
-    until(fixture, far_is_gone);
+    until(fixture, far_is_closed);
     until(fixture, has_ended);
     worker_loop_run(&fixture->worker, 200);
     assert_int_equal(fixture->opened, 1);
     assert_int_equal(fixture->closed, 0);
 }
 
-/* The sanitizer says when something stays behind. */
-static void test_an_ended_one_can_be_dropped_before_it_is_gone(void **state)
+/* The sanitizer finds what is not freed. */
+static void an_ended_dialler_can_be_dropped_before_on_ended(void **state)
 {
     struct fixture *fixture = *state;
     dial(fixture);
@@ -249,7 +250,7 @@ static void test_an_ended_one_can_be_dropped_before_it_is_gone(void **state)
     peer_dialer_drop(&fixture->dialer);
     assert_null(fixture->dialer);
     dial(fixture);
-    peer_dialer_end(fixture->dialer); /* it has not even dialled */
+    peer_dialer_end(fixture->dialer); /* it has not dialled yet */
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -257,12 +258,12 @@ static void test_an_ended_one_can_be_dropped_before_it_is_gone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_comes_back),
-        TEST(test_tries_until_someone_is_there),
-        TEST(test_does_not_dial_without_a_pause),
-        TEST(test_one_that_waits_can_be_ended),
-        TEST(test_may_be_ended_from_within),
-        TEST(test_an_ended_one_can_be_dropped_before_it_is_gone),
+        TEST(a_broken_link_is_dialled_again),
+        TEST(dialling_repeats_until_the_peer_listens),
+        TEST(attempts_are_apart_by_the_back_off),
+        TEST(a_waiting_dialler_can_be_ended),
+        TEST(a_dialler_can_be_ended_in_its_callback),
+        TEST(an_ended_dialler_can_be_dropped_before_on_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-static void what_is_written_is_taken_one_by_one(void **state)
+static void written_frames_are_taken_one_by_one(void **state)
 {
     (void)state;
     struct buffer out = BUFFER_INIT;
@@ -27,12 +27,12 @@ static void what_is_written_is_taken_one_by_one(void **state)
     buffer_free(&out);
 }
 
-static void a_part_is_left_where_it_is(void **state)
+static void an_incomplete_frame_is_not_taken(void **state)
 {
     (void)state;
     static const char whole[] = "\0\0\0\x05parts";
     for (size_t len = 0; len < sizeof(whole) - 1; len++) {
-        char *bytes = malloc(len ? len : 1); /* so that reading on would be seen */
+        char *bytes = malloc(len ? len : 1); /* so that the sanitizer sees reads beyond */
         memcpy(bytes, whole, len);
         struct slice input = {bytes, len}, frame = SLICE_NONE;
         assert_int_equal(peer_frame_take(&input, &frame), PEER_FRAME_INCOMPLETE);
@@ -43,7 +43,7 @@ static void a_part_is_left_where_it_is(void **state)
 }
 
 /* 16 MB and one more; the length alone decides. */
-static void a_frame_is_bounded(void **state)
+static void a_frame_beyond_its_bound_is_refused(void **state)
 {
     (void)state;
     struct slice most = {"\x01\0\0\0", 4}, more = {"\x01\0\0\x01", 4}, frame;
@@ -62,7 +62,7 @@ static void a_frame_is_bounded(void **state)
     buffer_free(&out);
 }
 
-static void without_room_what_was_there_stays(void **state)
+static void a_full_buffer_keeps_its_earlier_frames(void **state)
 {
     (void)state;
     struct buffer out = BUFFER_BOUNDED(12);
@@ -78,10 +78,10 @@ static void without_room_what_was_there_stays(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_is_taken_one_by_one),
-        cmocka_unit_test(a_part_is_left_where_it_is),
-        cmocka_unit_test(a_frame_is_bounded),
-        cmocka_unit_test(without_room_what_was_there_stays),
+        cmocka_unit_test(written_frames_are_taken_one_by_one),
+        cmocka_unit_test(an_incomplete_frame_is_not_taken),
+        cmocka_unit_test(a_frame_beyond_its_bound_is_refused),
+        cmocka_unit_test(a_full_buffer_keeps_its_earlier_frames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ enum {
 _Static_assert(PEER_HELLO_BYTES <= PEER_NAME_BYTES_MAX && PEER_PROOF_BYTES <= PEER_NAME_BYTES_MAX,
                "each part fits `in`");
 
-static void refuse_peer(struct peer_handshake *handshake, const char *why)
+static void peer_handshake_refuse(struct peer_handshake *handshake, const char *why)
 {
     handshake->state = PEER_HANDSHAKE_REFUSED;
     handshake->why = why;
@@ -27,66 +27,60 @@ static void refuse_peer(struct peer_handshake *handshake, const char *why)
 
 /* ---- proofs ---- */
 
-static uint8_t *append_bytes(uint8_t *at, const void *bytes, size_t len)
+static uint8_t *peer_handshake_append_identity(uint8_t *at, const struct peer_identity *identity)
 {
-    memcpy(at, bytes, len);
-    return at + len;
-}
-
-static uint8_t *append_identity(uint8_t *at, const struct peer_identity *identity)
-{
-    at = append_bytes(at, identity->nonce, PEER_NONCE_BYTES);
+    at = mempcpy(at, identity->nonce, PEER_NONCE_BYTES);
     *at++ = identity->name_len;
-    return append_bytes(at, identity->name, identity->name_len);
+    return mempcpy(at, identity->name, identity->name_len);
 }
 
 /* Returns false only when OpenSSL is out of memory. */
-static bool compute_proof(const struct peer_handshake *handshake, enum peer_role prover,
-                          uint8_t out[PEER_PROOF_BYTES])
+static bool peer_handshake_compute_proof(const struct peer_handshake *handshake,
+                                         enum peer_role prover, uint8_t out[PEER_PROOF_BYTES])
 {
     bool dials = handshake->role == PEER_DIALS;
     uint8_t text[PROOF_TEXT_BYTES_MAX];
-    uint8_t *at = append_bytes(text, LABEL, sizeof(LABEL));
+    uint8_t *at = mempcpy(text, LABEL, sizeof(LABEL));
     size_t len = 0;
     *at++ = PEER_HANDSHAKE_VERSION;
     *at++ = (uint8_t)prover;
-    at = append_identity(at, dials ? &handshake->ours : &handshake->theirs);
-    at = append_identity(at, dials ? &handshake->theirs : &handshake->ours);
+    at = peer_handshake_append_identity(at, dials ? &handshake->ours : &handshake->theirs);
+    at = peer_handshake_append_identity(at, dials ? &handshake->theirs : &handshake->ours);
     return EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, handshake->secret.data,
                      handshake->secret.len, text, (size_t)(at - text), out, PEER_PROOF_BYTES,
                      &len) &&
            len == PEER_PROOF_BYTES;
 }
 
-static void append_proof(struct peer_handshake *handshake, struct buffer *out)
+static void peer_handshake_append_proof(struct peer_handshake *handshake, struct buffer *out)
 {
     uint8_t proof[PEER_PROOF_BYTES];
-    if (compute_proof(handshake, handshake->role, proof))
+    if (peer_handshake_compute_proof(handshake, handshake->role, proof))
         buffer_append(out, proof, sizeof(proof));
     else
-        refuse_peer(handshake, "cannot compute a proof");
+        peer_handshake_refuse(handshake, "cannot compute a proof");
 }
 
-static void check_proof(struct peer_handshake *handshake, struct buffer *out)
+static void peer_handshake_check_proof(struct peer_handshake *handshake, struct buffer *out)
 {
     enum peer_role prover = handshake->role == PEER_DIALS ? PEER_ACCEPTS : PEER_DIALS;
     uint8_t expected[PEER_PROOF_BYTES];
-    if (!compute_proof(handshake, prover, expected)) {
-        refuse_peer(handshake, "cannot compute a proof");
+    if (!peer_handshake_compute_proof(handshake, prover, expected)) {
+        peer_handshake_refuse(handshake, "cannot compute a proof");
         return;
     }
     if (CRYPTO_memcmp(expected, handshake->in, PEER_PROOF_BYTES) != 0) {
-        refuse_peer(handshake, "wrong secret: peer.secret differs on the two sides");
+        peer_handshake_refuse(handshake, "wrong secret: peer.secret differs on the two sides");
         return;
     }
     handshake->state = PEER_HANDSHAKE_DONE;
     if (handshake->role == PEER_ACCEPTS)
-        append_proof(handshake, out);
+        peer_handshake_append_proof(handshake, out);
 }
 
 /* ---- hello ---- */
 
-static void append_hello(const struct peer_handshake *handshake, struct buffer *out)
+static void peer_handshake_append_hello(const struct peer_handshake *handshake, struct buffer *out)
 {
     const struct peer_identity *ours = &handshake->ours;
     buffer_append(out, MAGIC, sizeof(MAGIC));
@@ -97,16 +91,16 @@ static void append_hello(const struct peer_handshake *handshake, struct buffer *
     buffer_append(out, ours->name, ours->name_len);
 }
 
-static void take_hello(struct peer_handshake *handshake)
+static void peer_handshake_take_hello(struct peer_handshake *handshake)
 {
     const uint8_t *in = handshake->in;
     uint8_t role = handshake->role == PEER_DIALS ? PEER_ACCEPTS : PEER_DIALS;
     if (memcmp(in, MAGIC, sizeof(MAGIC)) != 0 || in[AT_NAME_LEN] > PEER_NAME_BYTES_MAX) {
-        refuse_peer(handshake, "the other side is not a peer of this installation");
+        peer_handshake_refuse(handshake, "the other side is not a peer of this installation");
     } else if (in[AT_VERSION] != PEER_HANDSHAKE_VERSION) {
-        refuse_peer(handshake, "the other side uses another version of the peer link");
+        peer_handshake_refuse(handshake, "the other side uses another version of the peer link");
     } else if (in[AT_ROLE] != role) {
-        refuse_peer(handshake, "both sides dial, or both sides accept");
+        peer_handshake_refuse(handshake, "both sides dial, or both sides accept");
     } else {
         handshake->theirs.name_len = in[AT_NAME_LEN];
         memcpy(handshake->theirs.nonce, in + AT_NONCE, PEER_NONCE_BYTES);
@@ -116,7 +110,7 @@ static void take_hello(struct peer_handshake *handshake)
 
 /* ---- taking bytes ---- */
 
-static size_t count_due_bytes(const struct peer_handshake *handshake)
+static size_t peer_handshake_due_bytes(const struct peer_handshake *handshake)
 {
     switch (handshake->state) {
     case PEER_HANDSHAKE_HELLO:
@@ -132,20 +126,20 @@ static size_t count_due_bytes(const struct peer_handshake *handshake)
     return 0;
 }
 
-static void take_handshake_part(struct peer_handshake *handshake, struct buffer *out)
+static void peer_handshake_take_part(struct peer_handshake *handshake, struct buffer *out)
 {
     handshake->in_len = 0;
     if (handshake->state == PEER_HANDSHAKE_HELLO) {
-        take_hello(handshake);
+        peer_handshake_take_hello(handshake);
     } else if (handshake->state == PEER_HANDSHAKE_NAME) {
         memcpy(handshake->theirs.name, handshake->in, handshake->theirs.name_len);
         handshake->state = PEER_HANDSHAKE_PROOF;
         if (handshake->role == PEER_DIALS)
-            append_proof(handshake, out);
+            peer_handshake_append_proof(handshake, out);
         else
-            append_hello(handshake, out);
+            peer_handshake_append_hello(handshake, out);
     } else {
-        check_proof(handshake, out);
+        peer_handshake_check_proof(handshake, out);
     }
 }
 
@@ -153,15 +147,15 @@ size_t peer_handshake_take(struct peer_handshake *handshake, struct slice input,
 {
     size_t taken = 0;
     while (handshake->state != PEER_HANDSHAKE_DONE && handshake->state != PEER_HANDSHAKE_REFUSED) {
-        struct slice part =
-            slice_first(slice_after(input, taken), count_due_bytes(handshake) - handshake->in_len);
+        struct slice part = slice_first(slice_after(input, taken),
+                                        peer_handshake_due_bytes(handshake) - handshake->in_len);
         if (part.len)
             memcpy(handshake->in + handshake->in_len, part.data, part.len);
         handshake->in_len += part.len;
         taken += part.len;
-        if (handshake->in_len < count_due_bytes(handshake))
+        if (handshake->in_len < peer_handshake_due_bytes(handshake))
             break;
-        take_handshake_part(handshake, out);
+        peer_handshake_take_part(handshake, out);
     }
     return taken;
 }
@@ -178,7 +172,7 @@ void peer_handshake_begin(struct peer_handshake *handshake, enum peer_role role,
     if (kept.len)
         memcpy(handshake->ours.name, kept.data, kept.len);
     if (role == PEER_DIALS)
-        append_hello(handshake, out);
+        peer_handshake_append_hello(handshake, out);
 }
 
 const char *peer_handshake_broken_off(const struct peer_handshake *handshake)

@@ -1,5 +1,5 @@
 /*
- * The handshake in which two processes of one installation prove to each other that they know `peer.secret`.
+ * The handshake in which two processes of one installation prove to each other that they have `peer.secret`.
  * No I/O: it takes bytes as they are read, and appends bytes to send to a buffer.
  *
  *     dialler                                   acceptor
@@ -11,7 +11,8 @@
  * A proof is HMAC-SHA256 with the secret as key over the version, the role of the prover, both nonces and
  * both names. So it is valid for this connection only, cannot be sent back as the other side's, and nobody
  * on the way can exchange the names. An acceptor gives an unauthenticated peer nothing to guess the secret
- * with; a dialler sends its proof to whoever listens at the address, so the secret must be unguessable.
+ * with; a dialler sends its proof to any process that listens at the address, so the secret must be
+ * unguessable.
  *
  * A hello is "RCPL", a byte of version, one of role, one of the name's length, 32 of nonce, the name; a
  * proof is 32 bytes. All of it fits the struct: an unauthenticated peer causes no allocation.
@@ -36,14 +37,14 @@ enum {
 enum peer_role { PEER_DIALS = 'D', PEER_ACCEPTS = 'A' };
 
 enum peer_handshake_state {
-    PEER_HANDSHAKE_HELLO, /* the next thing due from the other side */
+    PEER_HANDSHAKE_HELLO, /* the part that the other side sends next; so are NAME and PROOF */
     PEER_HANDSHAKE_NAME,
     PEER_HANDSHAKE_PROOF,
     PEER_HANDSHAKE_DONE,
     PEER_HANDSHAKE_REFUSED
 };
 
-/* What one side says about itself. */
+/* The nonce and the name that one side sends. */
 struct peer_identity {
     uint8_t nonce[PEER_NONCE_BYTES];
     uint8_t name_len;

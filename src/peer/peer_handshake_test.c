@@ -1,4 +1,4 @@
-/* The handshake without a socket: who is let in, who is not, however the bytes come. */
+/* The handshake without a socket: accepted and refused peers, with bytes in pieces of any size. */
 #include "peer/peer_handshake.h"
 
 #include <setjmp.h>
@@ -32,7 +32,7 @@ static void end(struct pair *pair)
     buffer_free(&pair->from_acceptor);
 }
 
-/* Carries what waits in one direction, in pieces. */
+/* Carries the bytes of one direction, in pieces. */
 static void carry(struct buffer *from, struct peer_handshake *to, struct buffer *answer,
                   size_t piece)
 {
@@ -44,7 +44,7 @@ static void carry(struct buffer *from, struct peer_handshake *to, struct buffer 
     }
 }
 
-static void talk(struct pair *pair, size_t piece)
+static void exchange(struct pair *pair, size_t piece)
 {
     for (int round = 0; round < 2; round++) {
         carry(&pair->from_dialler, &pair->acceptor, &pair->from_acceptor, piece);
@@ -52,14 +52,14 @@ static void talk(struct pair *pair, size_t piece)
     }
 }
 
-static void test_both_are_let_in_and_know_the_names(void **unused)
+static void both_sides_authenticate_and_get_the_names(void **unused)
 {
     (void)unused;
     static const size_t pieces[] = {1, 7, 1000};
     for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
         struct pair pair;
         begin(&pair, SECRET, SECRET);
-        talk(&pair, pieces[i]);
+        exchange(&pair, pieces[i]);
         assert_int_equal(pair.dialler.state, PEER_HANDSHAKE_DONE);
         assert_int_equal(pair.acceptor.state, PEER_HANDSHAKE_DONE);
         assert_true(slice_is(peer_handshake_peer_name(&pair.dialler), "south"));
@@ -68,7 +68,7 @@ static void test_both_are_let_in_and_know_the_names(void **unused)
     }
 }
 
-static void test_a_wrong_secret_is_refused_before_a_proof_is_given(void **unused)
+static void a_wrong_secret_is_refused_before_the_acceptor_sends_its_proof(void **unused)
 {
     (void)unused;
     struct pair pair;
@@ -83,7 +83,7 @@ static void test_a_wrong_secret_is_refused_before_a_proof_is_given(void **unused
     end(&pair);
 }
 
-static void test_the_acceptor_must_prove_it_too(void **unused)
+static void the_acceptor_must_prove_the_secret_too(void **unused)
 {
     (void)unused;
     struct pair pair;
@@ -98,8 +98,8 @@ static void test_the_acceptor_must_prove_it_too(void **unused)
     end(&pair);
 }
 
-/* Whoever cannot make a proof sends back the one it got. */
-static void test_a_proof_sent_back_proves_nothing(void **unused)
+/* The acceptor has no secret and sends back the proof it got. */
+static void a_reflected_proof_is_refused(void **unused)
 {
     (void)unused;
     struct pair pair;
@@ -115,7 +115,7 @@ static void test_a_proof_sent_back_proves_nothing(void **unused)
     end(&pair);
 }
 
-static void test_a_conversation_heard_before_does_not_open_another(void **unused)
+static void a_replayed_handshake_is_refused(void **unused)
 {
     (void)unused;
     struct pair heard, pair;
@@ -134,7 +134,7 @@ static void test_a_conversation_heard_before_does_not_open_another(void **unused
     end(&pair);
 }
 
-static void test_a_changed_byte_anywhere_is_refused(void **unused)
+static void a_changed_byte_anywhere_is_refused(void **unused)
 {
     (void)unused;
     size_t hello_len = PEER_HELLO_BYTES + strlen("north");
@@ -142,14 +142,14 @@ static void test_a_changed_byte_anywhere_is_refused(void **unused)
         struct pair pair;
         begin(&pair, SECRET, SECRET);
         pair.from_dialler.data[at] ^= 0x40;
-        talk(&pair, 1000);
+        exchange(&pair, 1000);
         assert_int_not_equal(pair.acceptor.state, PEER_HANDSHAKE_DONE);
         assert_int_not_equal(pair.dialler.state, PEER_HANDSHAKE_DONE);
         end(&pair);
     }
 }
 
-static void test_bytes_behind_the_greeting_are_left(void **unused)
+static void bytes_behind_the_handshake_are_not_taken(void **unused)
 {
     (void)unused;
     struct pair pair;
@@ -167,13 +167,13 @@ static void test_bytes_behind_the_greeting_are_left(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_both_are_let_in_and_know_the_names),
-        cmocka_unit_test(test_a_wrong_secret_is_refused_before_a_proof_is_given),
-        cmocka_unit_test(test_the_acceptor_must_prove_it_too),
-        cmocka_unit_test(test_a_proof_sent_back_proves_nothing),
-        cmocka_unit_test(test_a_conversation_heard_before_does_not_open_another),
-        cmocka_unit_test(test_a_changed_byte_anywhere_is_refused),
-        cmocka_unit_test(test_bytes_behind_the_greeting_are_left),
+        cmocka_unit_test(both_sides_authenticate_and_get_the_names),
+        cmocka_unit_test(a_wrong_secret_is_refused_before_the_acceptor_sends_its_proof),
+        cmocka_unit_test(the_acceptor_must_prove_the_secret_too),
+        cmocka_unit_test(a_reflected_proof_is_refused),
+        cmocka_unit_test(a_replayed_handshake_is_refused),
+        cmocka_unit_test(a_changed_byte_anywhere_is_refused),
+        cmocka_unit_test(bytes_behind_the_handshake_are_not_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

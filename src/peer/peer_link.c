@@ -27,10 +27,10 @@ struct peer_link {
     struct peer_handshake handshake;
     struct buffer in; /* an incomplete frame */
     struct buffer out;
-    size_t out_sent;  /* bytes of `out` */
-    int64_t heard_ms; /* when bytes last arrived */
-    int64_t said_ms;  /* when the last frame was queued */
-    int64_t taken_ms; /* when the socket last took bytes, or the queue was empty */
+    size_t out_sent;     /* bytes of `out` */
+    int64_t received_ms; /* when bytes last arrived */
+    int64_t queued_ms;   /* when the last frame was queued */
+    int64_t written_ms;  /* when the socket last took bytes, or the queue was empty */
     char why[PEER_REASON_TEXT_MAX];
 };
 
@@ -39,7 +39,7 @@ static int64_t link_now_ms(const struct peer_link *link)
     return link->options.loop->clock.now_ms;
 }
 
-static void set_link_timer(struct peer_link *link, int64_t at_ms)
+static void link_set_timer(struct peer_link *link, int64_t at_ms)
 {
     loop_set_timer(link->options.loop, &link->timer, at_ms);
 }
@@ -51,7 +51,7 @@ static struct peer_link *link_of(struct stream *stream)
 
 /* ---- ending ---- */
 
-static void free_peer_link(struct peer_link *link)
+static void link_free(struct peer_link *link)
 {
     loop_cancel_timer(link->options.loop, &link->timer);
     resolver_cancel(&link->lookup);
@@ -61,7 +61,7 @@ static void free_peer_link(struct peer_link *link)
 }
 
 /* Begins to close; the first reason is kept. */
-static void close_link(struct peer_link *link, const char *why)
+static void link_close(struct peer_link *link, const char *why)
 {
     if (link->state == CLOSING)
         return;
@@ -72,19 +72,19 @@ static void close_link(struct peer_link *link, const char *why)
         loop_cancel_timer(link->options.loop, &link->timer);
         stream_close(&link->stream);
     } else {
-        set_link_timer(link, link_now_ms(link));
+        link_set_timer(link, link_now_ms(link));
     }
 }
 
-static void free_closed_link(struct peer_link *link)
+static void link_free_closed(struct peer_link *link)
 {
     link->owner->on_closed(link, link->arg, link->why);
-    free_peer_link(link);
+    link_free(link);
 }
 
 static void on_link_stream_closed(struct stream *stream)
 {
-    free_closed_link(link_of(stream));
+    link_free_closed(link_of(stream));
 }
 
 static void on_link_stream_ended(struct stream *stream)
@@ -93,38 +93,38 @@ static void on_link_stream_ended(struct stream *stream)
     const char *distrust = stream->tls ? tls_distrust(stream->tls) : NULL;
     bool cut = stream->error == 0 || stream->error == ECONNRESET || stream->error == EPIPE;
     if (distrust)
-        close_link(link, distrust);
+        link_close(link, distrust);
     else if (link->state == HANDSHAKE && cut)
-        close_link(link, peer_handshake_broken_off(&link->handshake));
+        link_close(link, peer_handshake_broken_off(&link->handshake));
     else if (stream->error)
-        close_link(link, strerror(stream->error));
+        link_close(link, strerror(stream->error));
     else
-        close_link(link, "the other side closed the connection");
+        link_close(link, "the other side closed the connection");
 }
 
 /* ---- writing ---- */
 
-/* An empty queue cannot be stuck: measure from now. */
-static void start_write_clock(struct peer_link *link)
+/* With an empty queue, the time that the other side does not read is measured from now. */
+static void link_start_write_clock(struct peer_link *link)
 {
     if (link->out.len == link->out_sent)
-        link->taken_ms = link_now_ms(link);
+        link->written_ms = link_now_ms(link);
 }
 
 /* Queues nothing when the queue has no space for the whole frame. */
-static bool queue_frame(struct peer_link *link, const struct slice *pieces, size_t count)
+static bool link_queue_frame(struct peer_link *link, const struct slice *pieces, size_t count)
 {
-    start_write_clock(link);
+    link_start_write_clock(link);
     if (!peer_frame_write(&link->out, pieces, count))
         return false;
-    link->said_ms = link_now_ms(link);
+    link->queued_ms = link_now_ms(link);
     stream_want_write(&link->stream);
     return true;
 }
 
 bool peer_link_send(struct peer_link *link, const struct slice *pieces, size_t count)
 {
-    return link->state == OPEN && queue_frame(link, pieces, count);
+    return link->state == OPEN && link_queue_frame(link, pieces, count);
 }
 
 size_t peer_link_queued_bytes(const struct peer_link *link)
@@ -132,7 +132,7 @@ size_t peer_link_queued_bytes(const struct peer_link *link)
     return link->out.len - link->out_sent;
 }
 
-static size_t gather_link_bytes(struct stream *stream, struct iovec *out, size_t max)
+static size_t link_gather_bytes(struct stream *stream, struct iovec *out, size_t max)
 {
     struct peer_link *link = link_of(stream);
     struct slice pending = slice_after(buffer_slice(&link->out), link->out_sent);
@@ -144,7 +144,7 @@ static size_t gather_link_bytes(struct stream *stream, struct iovec *out, size_t
 static bool on_link_bytes_sent(struct stream *stream, size_t bytes)
 {
     struct peer_link *link = link_of(stream);
-    link->taken_ms = link_now_ms(link);
+    link->written_ms = link_now_ms(link);
     link->out_sent += bytes;
     if (link->out_sent == link->out.len) {
         link->out_sent = 0;
@@ -163,51 +163,36 @@ static bool on_link_bytes_sent(struct stream *stream, size_t bytes)
 /* ---- reading ---- */
 
 /* Passes on the whole frames at the front and returns the rest. */
-static struct slice pass_on_frames(struct peer_link *link, struct slice input)
+static struct slice link_pass_on_frames(struct peer_link *link, struct slice input)
 {
     enum peer_frame_result result = PEER_FRAME_WHOLE;
     struct slice frame;
     while (link->state == OPEN && result == PEER_FRAME_WHOLE) {
         result = peer_frame_take(&input, &frame);
         if (result == PEER_FRAME_TOO_LONG)
-            close_link(link, "a frame is too long");
+            link_close(link, "a frame is too long");
         else if (result == PEER_FRAME_WHOLE && frame.len > 0)
             link->owner->on_frame(link, link->arg, frame);
     }
     return input;
 }
 
-static void read_frames(struct peer_link *link, struct slice input)
-{
-    if (link->in.len > 0) {
-        buffer_append_slice(&link->in, input);
-        struct slice left = pass_on_frames(link, buffer_slice(&link->in));
-        buffer_consume(&link->in, link->in.len - left.len);
-    } else {
-        buffer_append_slice(&link->in, pass_on_frames(link, input));
-    }
-    if (link->in.failed)
-        close_link(link, "out of memory");
-    if (link->in.len == 0 && link->in.cap > BUFFER_BYTES_KEPT)
-        buffer_free(&link->in);
-}
-
 /* Returns how many bytes belonged to the handshake. */
-static size_t continue_handshake(struct peer_link *link, struct slice input)
+static size_t link_continue_handshake(struct peer_link *link, struct slice input)
 {
-    start_write_clock(link);
+    link_start_write_clock(link);
     size_t taken = peer_handshake_take(&link->handshake, input, &link->out);
     if (link->out.len > 0)
         stream_want_write(&link->stream);
     if (link->out.failed) {
-        close_link(link, "out of memory");
+        link_close(link, "out of memory");
     } else if (link->handshake.state == PEER_HANDSHAKE_REFUSED) {
-        close_link(link, link->handshake.why);
+        link_close(link, link->handshake.why);
     } else if (link->handshake.state == PEER_HANDSHAKE_DONE) {
         link->state = OPEN;
         link->in = BUFFER_BOUNDED(PEER_FRAME_BYTES_MAX + PEER_FRAME_LENGTH_BYTES + LOOP_READ_BYTES);
-        link->said_ms = link_now_ms(link);
-        set_link_timer(link, link_now_ms(link) + PEER_KEEPALIVE_MS);
+        link->queued_ms = link_now_ms(link);
+        link_set_timer(link, link_now_ms(link) + PEER_KEEPALIVE_MS);
         link->owner->on_opened(link, link->arg, peer_handshake_peer_name(&link->handshake));
     }
     return taken;
@@ -217,39 +202,50 @@ static void on_link_bytes(struct stream *stream, char *data, size_t len)
 {
     struct peer_link *link = link_of(stream);
     struct slice input = {data, len};
-    link->heard_ms = link_now_ms(link);
+    link->received_ms = link_now_ms(link);
     if (link->state == HANDSHAKE)
-        input = slice_after(input, continue_handshake(link, input));
-    if (link->state == OPEN && input.len > 0)
-        read_frames(link, input);
+        input = slice_after(input, link_continue_handshake(link, input));
+    if (link->state != OPEN || input.len == 0)
+        return;
+    if (link->in.len > 0) {
+        buffer_append_slice(&link->in, input);
+        struct slice left = link_pass_on_frames(link, buffer_slice(&link->in));
+        buffer_consume(&link->in, link->in.len - left.len);
+    } else {
+        buffer_append_slice(&link->in, link_pass_on_frames(link, input));
+    }
+    if (link->in.failed)
+        link_close(link, "out of memory");
+    if (link->in.len == 0 && link->in.cap > BUFFER_BYTES_KEPT)
+        buffer_free(&link->in);
 }
 
 void peer_link_pause(struct peer_link *link, bool paused)
 {
     if (link->state != OPEN || link->stream.paused == paused)
         return;
-    link->heard_ms = link_now_ms(link);
+    link->received_ms = link_now_ms(link);
     stream_pause(&link->stream, paused);
 }
 
 /* ---- time ---- */
 
 /* Cuts a link whose other side is silent or does not read; keeps the others alive. */
-static void watch_open_link(struct peer_link *link)
+static void link_watch(struct peer_link *link)
 {
     int64_t now_ms = link_now_ms(link);
     size_t queued_bytes = peer_link_queued_bytes(link);
-    /* bytes that have arrived and are not read yet show that the other side lives */
+    /* Bytes that have arrived and are not read yet show that the other side is not silent. */
     if (!link->stream.paused && !link->stream.readable &&
-        now_ms - link->heard_ms >= PEER_SILENCE_MS) {
-        close_link(link, "the other side is silent");
-    } else if (queued_bytes > 0 && now_ms - link->taken_ms >= PEER_SILENCE_MS) {
-        close_link(link, "the other side does not read");
+        now_ms - link->received_ms >= PEER_SILENCE_MS) {
+        link_close(link, "the other side is silent");
+    } else if (queued_bytes > 0 && now_ms - link->written_ms >= PEER_SILENCE_MS) {
+        link_close(link, "the other side does not read");
     } else {
-        /* queued bytes will serve as a keep-alive */
-        if (now_ms - link->said_ms >= PEER_KEEPALIVE_MS && queued_bytes == 0)
-            queue_frame(link, NULL, 0);
-        set_link_timer(link, now_ms + PEER_KEEPALIVE_MS / 2);
+        /* Queued bytes serve as a keep-alive. */
+        if (now_ms - link->queued_ms >= PEER_KEEPALIVE_MS && queued_bytes == 0)
+            link_queue_frame(link, NULL, 0);
+        link_set_timer(link, now_ms + PEER_KEEPALIVE_MS / 2);
     }
 }
 
@@ -257,11 +253,11 @@ static void on_link_timer(struct wheel_timer *timer)
 {
     struct peer_link *link = CONTAINER_OF(timer, struct peer_link, timer);
     if (link->state == OPEN)
-        watch_open_link(link);
+        link_watch(link);
     else if (link->state == CLOSING)
-        free_closed_link(link);
+        link_free_closed(link);
     else
-        close_link(link, link->state == RESOLVING ? "timed out while looking up its address"
+        link_close(link, link->state == RESOLVING ? "timed out while looking up its address"
                                                   : "timed out while connecting");
 }
 
@@ -269,11 +265,11 @@ static void on_link_timer(struct wheel_timer *timer)
 
 static const struct stream_owner LINK_STREAM_OWNER = {.on_bytes = on_link_bytes,
                                                       .on_ended = on_link_stream_ended,
-                                                      .gather = gather_link_bytes,
+                                                      .gather = link_gather_bytes,
                                                       .on_sent = on_link_bytes_sent,
                                                       .on_closed = on_link_stream_closed};
 
-static struct peer_link *make_link(const struct peer_link_options *options,
+static struct peer_link *link_make(const struct peer_link_options *options,
                                    const struct peer_link_owner *owner, void *arg)
 {
     struct peer_link *link = calloc(1, sizeof(*link));
@@ -284,12 +280,12 @@ static struct peer_link *make_link(const struct peer_link_options *options,
     link->arg = arg;
     link->out = BUFFER_BOUNDED(PEER_QUEUE_BYTES_MAX);
     link->timer.fire = on_link_timer;
-    set_link_timer(link, link_now_ms(link) + PEER_HANDSHAKE_LIMIT_MS);
+    link_set_timer(link, link_now_ms(link) + PEER_HANDSHAKE_LIMIT_MS);
     return link;
 }
 
 /* Takes the descriptor. Returns false, with errno; the caller then keeps it. */
-static bool open_link_stream(struct peer_link *link, int fd, enum peer_role role)
+static bool link_open_stream(struct peer_link *link, int fd, enum peer_role role)
 {
     struct tls_context *context = link->options.tls;
     struct tls_session *tls = NULL;
@@ -307,19 +303,19 @@ static bool open_link_stream(struct peer_link *link, int fd, enum peer_role role
         return false;
     }
     link->state = HANDSHAKE;
-    link->taken_ms = link_now_ms(link);
+    link->written_ms = link_now_ms(link);
     peer_handshake_begin(&link->handshake, role, link->options.secret, link->options.name,
                          link->options.random, &link->out);
     stream_want_write(&link->stream);
     return true;
 }
 
-static void connect_link(struct peer_link *link, const struct resolver_address *address)
+static void link_connect(struct peer_link *link, const struct resolver_address *address)
 {
     int fd = resolver_connect(address);
-    if (fd >= 0 && open_link_stream(link, fd, PEER_DIALS))
+    if (fd >= 0 && link_open_stream(link, fd, PEER_DIALS))
         return;
-    close_link(link, strerror(errno));
+    link_close(link, strerror(errno));
     if (fd >= 0)
         close(fd);
 }
@@ -330,9 +326,9 @@ static void on_link_resolved(void *arg, const struct resolver_address *addresses
     struct peer_link *link = arg;
     link->lookup = NULL;
     if (count == 0)
-        close_link(link, error);
+        link_close(link, error);
     else
-        connect_link(link, &addresses[random_below(link->options.random, count)]);
+        link_connect(link, &addresses[random_below(link->options.random, count)]);
 }
 
 struct peer_link *peer_link_dial(const struct peer_link_options *options, const char *address,
@@ -340,44 +336,44 @@ struct peer_link *peer_link_dial(const struct peer_link_options *options, const 
 {
     struct address parsed;
     struct resolver_address numeric;
-    struct peer_link *link = make_link(options, owner, arg);
+    struct peer_link *link = link_make(options, owner, arg);
     if (!link)
         return NULL;
     if (!address_parse(slice_of(address), &parsed)) {
-        close_link(link, "its address is not HOST:PORT");
+        link_close(link, "its address is not HOST:PORT");
         return link;
     }
     snprintf(link->host, sizeof(link->host), "%.*s", SLICE_FORMAT(parsed.host));
     if (resolver_numeric(link->host, parsed.port, &numeric)) {
-        connect_link(link, &numeric);
+        link_connect(link, &numeric);
         return link;
     }
     link->lookup = resolver_start(options->loop, link->host, parsed.port, on_link_resolved, link);
     if (!link->lookup)
-        close_link(link, "cannot start a thread to look up its name");
+        link_close(link, "cannot start a thread to look up its name");
     return link;
 }
 
 struct peer_link *peer_link_accept(const struct peer_link_options *options, int fd,
                                    const struct peer_link_owner *owner, void *arg)
 {
-    struct peer_link *link = make_link(options, owner, arg);
+    struct peer_link *link = link_make(options, owner, arg);
     if (!link)
         return NULL;
-    if (open_link_stream(link, fd, PEER_ACCEPTS))
+    if (link_open_stream(link, fd, PEER_ACCEPTS))
         return link;
-    free_peer_link(link);
+    link_free(link);
     return NULL;
 }
 
 void peer_link_close(struct peer_link *link)
 {
-    close_link(link, "closed");
+    link_close(link, "closed");
 }
 
 void peer_link_refuse(struct peer_link *link, const char *why)
 {
-    close_link(link, why);
+    link_close(link, why);
 }
 
 void peer_link_drop(struct peer_link **link)
@@ -388,5 +384,5 @@ void peer_link_drop(struct peer_link **link)
         return;
     if (dropped->has_stream)
         stream_drop(&dropped->stream);
-    free_peer_link(dropped);
+    link_free(dropped);
 }

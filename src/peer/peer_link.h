@@ -1,12 +1,12 @@
 /*
  * A peer link carries frames between two processes of one installation, over a stream of their own.
  *
- * Both sides prove that they know `peer.secret` before either sends anything else; the secret itself never
- * crosses the wire, and neither side can be used to answer for the other. Over TLS the proof is bound only to
+ * Both sides prove that they have `peer.secret` before either sends anything else; the secret itself is never
+ * sent, and neither side can be used to answer for the other. Over TLS the proof is bound only to
  * the connection it arrived on. Use TLS where the network is not trusted: frames are not encrypted without it.
  *
  *   RESOLVING ──► HANDSHAKE (connected, proofs exchanged) ──► OPEN
- *        └──────────────┴─── refused, cut, silent, or peer_link_close() ──┴──► CLOSING ──► gone
+ *        └──────────────┴─── refused, cut, silent, or peer_link_close() ──┴──► CLOSING ──► freed
  *
  * All states before OPEN together last at most PEER_HANDSHAKE_LIMIT_MS, however slowly bytes arrive, and
  * allocate nothing that depends on what the other side sends (peer_handshake.h).
@@ -15,12 +15,11 @@
  * else was sent for PEER_KEEPALIVE_MS. A link is cut when the other side was silent, or has not read, for
  * PEER_SILENCE_MS.
  *
- * A link is made by dialling or accepting and never reopens once it was closed: whoever wants it again dials
- * again (peer_dialer.h keeps one up). Everything is bounded: a frame by PEER_FRAME_BYTES_MAX, the send queue
- * by PEER_QUEUE_BYTES_MAX.
+ * A link is made by dialling or accepting and never reopens once it was closed; peer_dialer.h keeps dialling.
+ * Everything is bounded: a frame by PEER_FRAME_BYTES_MAX, the send queue by PEER_QUEUE_BYTES_MAX.
  *
- * `on_opened` runs at most once, `on_closed` exactly once, in a later task than the call that caused it; then
- * the link is gone. One thread, that of the loop.
+ * `on_opened` runs at most once. `on_closed` runs exactly once, in a later task than the function that caused
+ * it; then the link is freed. One thread, that of the loop.
  */
 #ifndef ROLLCALL_PEER_PEER_LINK_H
 #define ROLLCALL_PEER_PEER_LINK_H
@@ -49,7 +48,7 @@ struct peer_link;
 struct peer_link_owner {
     /* The other side is authenticated; `name` is its name. */
     void (*on_opened)(struct peer_link *link, void *arg, struct slice name);
-    /* `frame` lasts the call and is never empty. */
+    /* `frame` is borrowed for the callback and never empty. */
     void (*on_frame)(struct peer_link *link, void *arg, struct slice frame);
     /* `why` is for people to read: "wrong secret", "connection refused", … */
     void (*on_closed)(struct peer_link *link, void *arg, const char *why);
@@ -76,15 +75,15 @@ struct peer_link *peer_link_accept(const struct peer_link_options *options, int 
                                    const struct peer_link_owner *owner, void *arg);
 
 /* Queues one frame made of the pieces, which are copied. Returns false, having queued nothing, when the link
- * is not open, the frame is longer than PEER_FRAME_BYTES_MAX, or the queue is full. The receiver is not told
- * of an empty frame. */
+ * is not open, the frame is longer than PEER_FRAME_BYTES_MAX, or the queue is full. An empty frame
+ * does not reach the receiver's `on_frame`. */
 bool peer_link_send(struct peer_link *link, const struct slice *pieces, size_t count);
 
 /* Stops and resumes reading, so that TCP's backpressure slows the other side down. `on_frame` still
  * runs for whole frames that were read already. A paused link is not cut for silence. */
 void peer_link_pause(struct peer_link *link, bool paused);
 
-/* Bytes that wait to be sent. */
+/* Returns the bytes that wait to be sent. */
 size_t peer_link_queued_bytes(const struct peer_link *link);
 
 /* Closes the link; `on_closed` follows. */

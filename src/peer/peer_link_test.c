@@ -1,4 +1,4 @@
-/* Links over loopback: frames both ways, who is let in, what ends a link and what is told. */
+/* Links over loopback: frames in both directions, authentication, and the end of a link. */
 #include "peer/peer_link.h"
 
 #include "net/listener.h"
@@ -18,7 +18,7 @@
 
 enum { SOON_MS = 5000, LARGE_BYTES = 5 << 20 };
 
-/* One end of a link and what it was told. */
+/* One end of a link and what its callbacks received. */
 struct side {
     struct peer_link *link;
     unsigned opened, frames, closed;
@@ -38,7 +38,7 @@ struct fixture {
     char address[64];
 };
 
-static void opened(struct peer_link *link, void *arg, struct slice name)
+static void on_side_opened(struct peer_link *link, void *arg, struct slice name)
 {
     struct side *side = arg;
     (void)link;
@@ -46,7 +46,7 @@ static void opened(struct peer_link *link, void *arg, struct slice name)
     snprintf(side->name, sizeof(side->name), "%.*s", SLICE_FORMAT(name));
 }
 
-static void received(struct peer_link *link, void *arg, struct slice frame)
+static void on_side_frame(struct peer_link *link, void *arg, struct slice frame)
 {
     struct side *side = arg;
     struct slice shown = slice_first(frame, sizeof(side->last) - 1);
@@ -57,7 +57,7 @@ static void received(struct peer_link *link, void *arg, struct slice frame)
         peer_link_close(link);
 }
 
-static void closed(struct peer_link *link, void *arg, const char *why)
+static void on_side_closed(struct peer_link *link, void *arg, const char *why)
 {
     struct side *side = arg;
     assert_ptr_equal(link, side->link);
@@ -66,9 +66,9 @@ static void closed(struct peer_link *link, void *arg, const char *why)
     snprintf(side->why, sizeof(side->why), "%s", why);
 }
 
-static const struct peer_link_owner owner = {opened, received, closed};
+static const struct peer_link_owner owner = {on_side_opened, on_side_frame, on_side_closed};
 
-static void accepted(void *arg, int fd)
+static void on_accepted(void *arg, int fd)
 {
     struct fixture *fixture = arg;
     if (fixture->far.link)
@@ -85,7 +85,7 @@ static int set_up(void **state)
         .address = "127.0.0.1:0", .backlog = 16, .unsent_bytes_max = 1 << 16};
     *state = fixture;
     worker_loop_open(&fixture->worker);
-    assert_true(listener_open(&fixture->listener, &fixture->worker.loop, &listening, accepted,
+    assert_true(listener_open(&fixture->listener, &fixture->worker.loop, &listening, on_accepted,
                               fixture, error));
     snprintf(fixture->address, sizeof(fixture->address), "127.0.0.1:%u", fixture->listener.port);
     fixture->options = (struct peer_link_options){
@@ -146,7 +146,7 @@ static void open_both(struct fixture *fixture)
     until(fixture, both_open);
 }
 
-static bool say(struct side *side, const char *text)
+static bool send_text(struct side *side, const char *text)
 {
     return peer_link_send(side->link, &(struct slice){text, strlen(text)}, 1);
 }
@@ -161,16 +161,16 @@ static bool near_has_one(void *arg)
     return ((struct fixture *)arg)->near.frames == 1;
 }
 
-static void test_frames_go_both_ways(void **state)
+static void frames_go_both_ways(void **state)
 {
     struct fixture *fixture = *state;
     open_both(fixture);
     assert_string_equal(fixture->near.name, "far");
     assert_string_equal(fixture->far.name, "near");
     struct slice pieces[] = {SLICE("pie"), SLICE_NONE, SLICE("ces")};
-    assert_true(say(&fixture->near, "hello"));
+    assert_true(send_text(&fixture->near, "hello"));
     assert_true(peer_link_send(fixture->near.link, pieces, 3));
-    assert_true(say(&fixture->far, "welcome"));
+    assert_true(send_text(&fixture->far, "welcome"));
     until(fixture, far_has_two);
     until(fixture, near_has_one);
     assert_string_equal(fixture->far.last, "pieces");
@@ -182,7 +182,7 @@ static bool far_has_large(void *arg)
     return ((struct fixture *)arg)->far.bytes == LARGE_BYTES;
 }
 
-static void test_a_large_frame_comes_whole(void **state)
+static void a_large_frame_arrives_complete(void **state)
 {
     struct fixture *fixture = *state;
     char *large = calloc(1, LARGE_BYTES);
@@ -194,7 +194,7 @@ static void test_a_large_frame_comes_whole(void **state)
     free(large);
 }
 
-static void test_what_waits_is_bounded(void **state)
+static void the_send_queue_is_bounded(void **state)
 {
     struct fixture *fixture = *state;
     char *large = calloc(1, PEER_FRAME_BYTES_MAX + 1);
@@ -206,11 +206,11 @@ static void test_what_waits_is_bounded(void **state)
     while (peer_link_send(fixture->near.link, &longest, 1))
         taken++;
     assert_int_equal(taken, PEER_QUEUE_BYTES_MAX / PEER_FRAME_BYTES_MAX - 1);
-    assert_true(say(&fixture->near, "a small one still fits"));
+    assert_true(send_text(&fixture->near, "a small one still fits"));
     free(large);
 }
 
-static void test_a_wrong_secret_is_told_on_both_sides(void **state)
+static void a_wrong_secret_is_reported_on_both_sides(void **state)
 {
     struct fixture *fixture = *state;
     fixture->options.secret = SLICE("another");
@@ -222,7 +222,7 @@ static void test_a_wrong_secret_is_told_on_both_sides(void **state)
     assert_non_null(strstr(fixture->near.why, "peer.secret"));
 }
 
-static void test_nobody_there(void **state)
+static void a_refused_connection_is_reported(void **state)
 {
     struct fixture *fixture = *state;
     listener_close(&fixture->listener);
@@ -232,29 +232,29 @@ static void test_nobody_there(void **state)
     snprintf(fixture->address, sizeof(fixture->address), "no address");
     fixture->near.closed = 0;
     dial(fixture);
-    assert_int_equal(fixture->near.closed, 0); /* never from within the call */
+    assert_int_equal(fixture->near.closed, 0); /* never inside peer_link_dial() */
     until(fixture, near_closed);
 }
 
-static void test_closing_is_told_once_on_each_side(void **state)
+static void closing_is_reported_once_on_each_side(void **state)
 {
     struct fixture *fixture = *state;
     open_both(fixture);
     peer_link_close(fixture->near.link);
     peer_link_close(fixture->near.link);
     assert_int_equal(fixture->near.closed, 0);
-    assert_false(say(&fixture->near, "too late"));
+    assert_false(send_text(&fixture->near, "too late"));
     until(fixture, near_closed);
     until(fixture, far_closed);
     assert_string_equal(fixture->near.why, "closed");
 }
 
-static void test_nothing_is_told_after_closing_from_within(void **state)
+static void no_frame_follows_a_close_in_a_callback(void **state)
 {
     struct fixture *fixture = *state;
     open_both(fixture);
     fixture->far.close_when_received = true;
-    assert_true(say(&fixture->near, "one") && say(&fixture->near, "two"));
+    assert_true(send_text(&fixture->near, "one") && send_text(&fixture->near, "two"));
     until(fixture, far_closed);
     assert_int_equal(fixture->far.frames, 1);
 }
@@ -264,19 +264,20 @@ static bool near_has_much(void *arg)
     return ((struct fixture *)arg)->near.frames == 3;
 }
 
-static void test_a_paused_link_is_read_on_later(void **state)
+static void a_paused_link_delivers_its_frames_when_resumed(void **state)
 {
     struct fixture *fixture = *state;
     open_both(fixture);
     peer_link_pause(fixture->near.link, true);
-    assert_true(say(&fixture->far, "1") && say(&fixture->far, "2") && say(&fixture->far, "3"));
+    assert_true(send_text(&fixture->far, "1") && send_text(&fixture->far, "2") &&
+                send_text(&fixture->far, "3"));
     worker_loop_run(&fixture->worker, 100);
     assert_int_equal(fixture->near.frames, 0);
     peer_link_pause(fixture->near.link, false);
     until(fixture, near_has_much);
 }
 
-/* ---- strangers ---- */
+/* ---- unauthenticated peers ---- */
 
 static int connect_raw(struct fixture *fixture)
 {
@@ -288,7 +289,7 @@ static int connect_raw(struct fixture *fixture)
     return fd;
 }
 
-static void test_garbage_is_cut_at_once(void **state)
+static void invalid_bytes_close_the_link_at_once(void **state)
 {
     struct fixture *fixture = *state;
     int fd = connect_raw(fixture);
@@ -301,7 +302,7 @@ static void test_garbage_is_cut_at_once(void **state)
     close(fd);
 }
 
-static void test_one_who_greets_byte_by_byte_has_no_more_time(void **state)
+static void a_slow_handshake_gets_no_more_time(void **state)
 {
     struct fixture *fixture = *state;
     int fd = connect_raw(fixture);
@@ -317,8 +318,8 @@ static void test_one_who_greets_byte_by_byte_has_no_more_time(void **state)
     close(fd);
 }
 
-/* One who knows the secret and then does as the test pleases. */
-static int greet_raw(struct fixture *fixture)
+/* Connects and completes the handshake; the test then writes raw bytes. */
+static int authenticate_raw(struct fixture *fixture)
 {
     int fd = connect_raw(fixture);
     struct buffer out = BUFFER_INIT;
@@ -340,20 +341,20 @@ static int greet_raw(struct fixture *fixture)
     return fd;
 }
 
-static void test_a_frame_that_claims_too_much_ends_the_link(void **state)
+static void a_frame_that_is_too_long_closes_the_link(void **state)
 {
     struct fixture *fixture = *state;
-    int fd = greet_raw(fixture);
+    int fd = authenticate_raw(fixture);
     assert_int_equal(write(fd, "\xff\xff\xff\xff", 4), 4);
     until(fixture, far_closed);
     assert_string_equal(fixture->far.why, "a frame is too long");
     close(fd);
 }
 
-static void test_a_peer_that_ends_in_the_middle_of_a_frame(void **state)
+static void a_peer_that_closes_inside_a_frame_is_reported(void **state)
 {
     struct fixture *fixture = *state;
-    int fd = greet_raw(fixture);
+    int fd = authenticate_raw(fixture);
     assert_int_equal(write(fd, "\0\0\0\7half", 8), 8);
     close(fd);
     until(fixture, far_closed);
@@ -362,7 +363,7 @@ static void test_a_peer_that_ends_in_the_middle_of_a_frame(void **state)
 
 /* ---- time ---- */
 
-static int64_t skipped_ms; /* what the test adds to the system's time */
+static int64_t skipped_ms; /* added to the system time */
 
 static void advance(struct clock *clock)
 {
@@ -377,7 +378,7 @@ static void pass_time(struct fixture *fixture, int64_t ms)
         loop_turn(&fixture->worker.loop, 1);
 }
 
-static void test_two_who_have_nothing_to_say_stay_linked(void **state)
+static void an_idle_link_stays_open(void **state)
 {
     struct fixture *fixture = *state;
     skipped_ms = 0;
@@ -389,12 +390,12 @@ static void test_two_who_have_nothing_to_say_stay_linked(void **state)
     assert_int_equal(fixture->near.frames + fixture->far.frames, 0);
 }
 
-static void test_silence_ends_a_link(void **state)
+static void a_silent_peer_is_cut(void **state)
 {
     struct fixture *fixture = *state;
     skipped_ms = 0;
     fixture->worker.loop.advance = advance;
-    int fd = greet_raw(fixture);
+    int fd = authenticate_raw(fixture);
     pass_time(fixture, PEER_SILENCE_MS - 500);
     assert_int_equal(fixture->far.closed, 0);
     pass_time(fixture, PEER_KEEPALIVE_MS);
@@ -403,18 +404,18 @@ static void test_silence_ends_a_link(void **state)
     close(fd);
 }
 
-static void test_one_who_does_not_read_is_cut(void **state)
+static void a_peer_that_does_not_read_is_cut(void **state)
 {
     struct fixture *fixture = *state;
     char *large = calloc(1, PEER_FRAME_BYTES_MAX);
     skipped_ms = 0;
     fixture->worker.loop.advance = advance;
-    int fd = greet_raw(fixture);
+    int fd = authenticate_raw(fixture);
     assert_true(peer_link_send(fixture->far.link, &(struct slice){large, PEER_FRAME_BYTES_MAX}, 1));
     pass_time(fixture, 0);
     for (int64_t ms = 0; ms < PEER_SILENCE_MS + PEER_KEEPALIVE_MS; ms += 1000) {
         if (fixture->far.closed == 0)
-            assert_int_equal(write(fd, "\0\0\0\0", 4), 4); /* it lives */
+            assert_int_equal(write(fd, "\0\0\0\0", 4), 4); /* a keep-alive */
         pass_time(fixture, 1000);
     }
     assert_int_equal(fixture->far.closed, 1);
@@ -428,21 +429,21 @@ static void test_one_who_does_not_read_is_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_frames_go_both_ways),
-        TEST(test_a_large_frame_comes_whole),
-        TEST(test_what_waits_is_bounded),
-        TEST(test_a_wrong_secret_is_told_on_both_sides),
-        TEST(test_nobody_there),
-        TEST(test_closing_is_told_once_on_each_side),
-        TEST(test_nothing_is_told_after_closing_from_within),
-        TEST(test_a_paused_link_is_read_on_later),
-        TEST(test_garbage_is_cut_at_once),
-        TEST(test_one_who_greets_byte_by_byte_has_no_more_time),
-        TEST(test_a_frame_that_claims_too_much_ends_the_link),
-        TEST(test_a_peer_that_ends_in_the_middle_of_a_frame),
-        TEST(test_two_who_have_nothing_to_say_stay_linked),
-        TEST(test_silence_ends_a_link),
-        TEST(test_one_who_does_not_read_is_cut),
+        TEST(frames_go_both_ways),
+        TEST(a_large_frame_arrives_complete),
+        TEST(the_send_queue_is_bounded),
+        TEST(a_wrong_secret_is_reported_on_both_sides),
+        TEST(a_refused_connection_is_reported),
+        TEST(closing_is_reported_once_on_each_side),
+        TEST(no_frame_follows_a_close_in_a_callback),
+        TEST(a_paused_link_delivers_its_frames_when_resumed),
+        TEST(invalid_bytes_close_the_link_at_once),
+        TEST(a_slow_handshake_gets_no_more_time),
+        TEST(a_frame_that_is_too_long_closes_the_link),
+        TEST(a_peer_that_closes_inside_a_frame_is_reported),
+        TEST(an_idle_link_stays_open),
+        TEST(a_silent_peer_is_cut),
+        TEST(a_peer_that_does_not_read_is_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

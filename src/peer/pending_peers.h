@@ -1,5 +1,5 @@
 /*
- * Pending peers: peer links that were accepted and have not proved yet that they know the secret.
+ * Pending peers: peer links that were accepted and have not proved yet that they have the secret.
  *
  *   accepted ──► pending ──opened: pending_peers_remove()──► an authenticated peer, its owner's alone
  *                   └── PEER_HANDSHAKE_LIMIT_MS, or `count_max` newer ones came: closed
@@ -38,7 +38,7 @@ void pending_peers_init(struct pending_peers *pending, size_t count_max);
 void pending_peers_add(struct pending_peers *pending, struct pending_peer *peer,
                        struct peer_link *link);
 
-/* Removes a peer that has authenticated, or has gone. Does nothing for one that is not pending any more. */
+/* Removes a peer that has authenticated or closed. Does nothing for one that is not pending any more. */
 void pending_peers_remove(struct pending_peers *pending, struct pending_peer *peer);
 
 #endif
