@@ -158,28 +158,25 @@ void call_plane_end(struct call_plane *plane, const struct call_device *device,
 
 /* ---- signals ---- */
 
-/* Returns whether this device is the caller's, or the callee's: any of the callee's until one accepts. */
-static bool call_has_device(const struct call *call, const struct call_device *device)
-{
-    bool is_caller = slice_equal(device->user_id, call->caller.user_id);
-    struct slice own = is_caller ? call->caller.device_id : call->callee.device_id;
-    return !own.data || slice_equal(own, device->device_id);
-}
-
+/* Until one of the callee's devices accepts, the call is on all of them. */
 static void on_call_found_for_signal(void *arg, const struct call_answer *answer)
 {
     struct call_command *command = arg;
+    const struct call *call = answer->call;
     if (answer->result != CALL_DONE) {
         call_command_refuse_result(command, answer);
-    } else if (answer->call->state == CALL_ENDED) {
+        return;
+    }
+    bool is_caller = slice_equal(command->device.user_id, call->caller.user_id);
+    struct slice own_device = is_caller ? call->caller.device_id : call->callee.device_id;
+    if (call->state == CALL_ENDED) {
         call_command_refuse_state(command, CALL_ENDED);
-    } else if (!call_has_device(answer->call, &command->device)) {
+    } else if (own_device.data && !slice_equal(own_device, command->device.device_id)) {
         call_command_refuse(command, ERROR_CALL_UNAVAILABLE,
                             "the call is on another of your devices");
     } else {
-        call_command_reply(command, answer->call);
-        call_events_signal(command->plane->delivery, answer->call, command->device.user_id,
-                           command->data);
+        call_command_reply(command, call);
+        call_events_signal(command->plane->delivery, call, command->device.user_id, command->data);
         free(command);
     }
 }

@@ -144,12 +144,6 @@ static struct graph_load *graph_load_make(struct graph_reader *reader, struct sl
     return load;
 }
 
-static void graph_load_send(struct graph_load *load)
-{
-    ledger_graph(load->reader->ledger, graph_load_user(load), GRAPH_READER_CHATS_MAX,
-                 on_graph_loaded, load);
-}
-
 static void graph_load_join(struct graph_load *load, struct graph_read *read)
 {
     if (load->read_count == GRAPH_READER_WAITING_MAX)
@@ -177,7 +171,8 @@ static void graph_read_from_ledger(struct graph_read *read, uint64_t ticket)
         return;
     }
     graph_load_join(load, read);
-    graph_load_send(load);
+    ledger_graph(load->reader->ledger, graph_load_user(load), GRAPH_READER_CHATS_MAX,
+                 on_graph_loaded, load);
 }
 
 /* ---- reads ---- */
@@ -197,7 +192,8 @@ static void on_graph_read(void *arg, enum state_status status, const struct grap
             load = graph_load_make(read->reader, user_id, cached->ticket);
         if (load) {
             load->refreshes = true;
-            graph_load_send(load);
+            ledger_graph(load->reader->ledger, graph_load_user(load), GRAPH_READER_CHATS_MAX,
+                         on_graph_loaded, load);
         }
         graph_read_finish(read, &cached->graph);
     } else if (read->has_empty_graph && read->empty_ticket == cached->ticket) {

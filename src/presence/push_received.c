@@ -51,12 +51,6 @@ static bool push_parse_member(struct json *json, struct slice key, struct receiv
 
 /* ---- one endpoint ---- */
 
-static struct subscription *push_find_subscription(const struct endpoint *endpoint,
-                                                   struct slice user_id)
-{
-    return endpoint->subscription_count ? subscription_find(endpoint, user_id) : NULL;
-}
-
 /* Returns whether the endpoint has not been told this change yet, and records it. Without a subscription
  * of any kind no other change source can bring it, so nothing is recorded. */
 static bool push_note_change(const struct router *router, struct endpoint *endpoint,
@@ -73,7 +67,7 @@ static bool push_note_change(const struct router *router, struct endpoint *endpo
 bool push_is_new(const struct router *router, struct endpoint *endpoint,
                  const struct presence_change *change)
 {
-    const struct subscription *held = push_find_subscription(endpoint, change->presence.user_id);
+    const struct subscription *held = subscription_find(endpoint, change->presence.user_id);
     if (held && (held->view != PRIVACY_HIDDEN || change->presence.status == PRESENCE_UNKNOWN))
         return false;
     return push_note_change(router, endpoint, change);
@@ -121,7 +115,7 @@ static size_t push_deliver_to_user(struct presence_plane *plane, struct slice us
     struct list *at = route ? route->endpoints.next : NULL;
     for (; at && at != &route->endpoints; at = at->next) {
         struct endpoint *endpoint = CONTAINER_OF(at, struct endpoint, of_route);
-        struct subscription *held = push_find_subscription(endpoint, push->change.presence.user_id);
+        struct subscription *held = subscription_find(endpoint, push->change.presence.user_id);
         bool widens = push->changes_view && held && (int)push->view > (int)held->view;
         bool told =
             !widens && (push->changes_view ? push_set_view(plane, endpoint, held, push)

@@ -18,6 +18,8 @@ struct topic *subscription_topic(const struct presence_plane *plane, struct slic
 struct subscription *subscription_find(const struct endpoint *endpoint, struct slice user_id)
 {
     char name[ROUTER_TOPIC_BYTES_MAX];
+    if (endpoint->subscription_count == 0)
+        return NULL;
     return router_subscription(endpoint, presence_topic(name, user_id));
 }
 

@@ -73,30 +73,25 @@ static void event_sending_end(struct event_sending *sending, bool sent)
         done(arg, sent);
 }
 
-static bool event_sending_broadcast(struct event_sending *sending, struct slice topic)
-{
-    bool sent = delivery_payload_broadcast(&sending->payload, topic);
-    metrics_add(sending->delivery->metrics, METRIC_BROADCASTS, sent);
-    return sent;
-}
-
 static void on_event_routed(struct delivery_payload *payload, enum state_status status,
                             const struct state_routes *routes)
 {
     struct event_sending *sending = CONTAINER_OF(payload, struct event_sending, payload);
     struct delivery *delivery = sending->delivery;
-    bool sent = true;
-    metrics_set(delivery->metrics, METRIC_BROADCAST_MODE, status != STATE_OK);
-    if (status == STATE_OK) {
+    bool is_routed = status == STATE_OK;
+    bool is_broadcast = false;
+    metrics_set(delivery->metrics, METRIC_BROADCAST_MODE, !is_routed);
+    if (is_routed) {
         delivery_payload_publish(payload, routes);
         event_sending_keep(sending, routes->parked, routes->parked_count);
-        if (bus_has_lost(payload->bus))
-            event_sending_broadcast(sending, BUS_TOPIC_LOST);
     } else {
         delivery_disturbed(delivery);
-        sent = event_sending_broadcast(sending, BUS_TOPIC_ALL);
     }
-    event_sending_end(sending, sent);
+    if (!is_routed || bus_has_lost(payload->bus))
+        is_broadcast =
+            delivery_payload_broadcast(payload, is_routed ? BUS_TOPIC_LOST : BUS_TOPIC_ALL);
+    metrics_add(delivery->metrics, METRIC_BROADCASTS, is_broadcast);
+    event_sending_end(sending, is_routed || is_broadcast);
 }
 
 /* Returns an id unlike that of any other event: each gateway counts its own events, and gateways differ by
