@@ -38,8 +38,8 @@ static void call_events_send_answer(struct delivery *delivery, const struct call
     delivery_send(delivery, &call->callee.user_id, 1, ended, answering);
 }
 
-void call_events_tell(struct delivery *delivery, const struct call *call,
-                      const struct call_device *device)
+void call_events_send_state(struct delivery *delivery, const struct call *call,
+                            const struct call_device *device)
 {
     bool is_caller = slice_equal(device->user_id, call->caller.user_id);
     bool is_ringing = call->state == CALL_RINGING;

@@ -25,9 +25,9 @@ struct message call_events_message(enum message_type type, const struct call *ca
 /* Sends call_incoming to all devices of the callee. */
 void call_events_ring(struct delivery *delivery, const struct call *call);
 
-/* Tells one device of the caller or the callee the state of the call. */
-void call_events_tell(struct delivery *delivery, const struct call *call,
-                      const struct call_device *device);
+/* Sends the state of the call to one device of the caller or the callee. */
+void call_events_send_state(struct delivery *delivery, const struct call *call,
+                            const struct call_device *device);
 
 /* `answering` and `rejecting` are the connections that sent the command. */
 void call_events_answered(struct delivery *delivery, const struct call *call,

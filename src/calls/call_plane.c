@@ -53,7 +53,7 @@ static void on_call_attached(void *arg, const struct call_answer *answer)
         answer->call->state == CALL_ACCEPTED) /* a new lease starts without the flag */
         call_sync_user(&plane->sync, command->device.user_id);
     if (answer->result == CALL_DONE || answer->result == CALL_RINGS)
-        call_events_tell(plane->delivery, answer->call, &command->device);
+        call_events_send_state(plane->delivery, answer->call, &command->device);
     free(command);
 }
 

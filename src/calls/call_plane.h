@@ -3,7 +3,7 @@
  * correct.
  *
  *   command ──► contact? connected? ──► call store (one atomic transition) ──► the gateway that made it
- *                                       replies, tells devices, sets `in_call`, writes the history
+ *                                       replies, sends events, sets `in_call`, writes the history
  *
  * The call store, which all gateways share, has the state of each call; the plane keeps only the
  * connections it is responsible for (call_bindings.h). The gateway that makes a transition sends the events

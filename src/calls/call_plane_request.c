@@ -25,7 +25,7 @@ static void on_call_requested(void *arg, const struct call_answer *answer)
     case CALL_GLARE:
         call_command_reply(command, answer->call);
         call_plane_bind(plane, &command->device);
-        call_events_tell(plane->delivery, answer->call, &command->device);
+        call_events_send_state(plane->delivery, answer->call, &command->device);
         call_events_answered(plane->delivery, answer->call, &command->device.conn_id);
         call_outcome_answered(plane, answer->call);
         break;

@@ -123,7 +123,7 @@ void chat_publish_removal(struct chat_plane *plane, struct slice chat_id, struct
     buffer_free(&payload);
 }
 
-static void chat_tell_closed(struct chat_plane *plane, struct endpoint *endpoint,
+static void chat_send_closed(struct chat_plane *plane, struct endpoint *endpoint,
                              struct slice chat_id)
 {
     struct buffer fields = BUFFER_INIT;
@@ -150,7 +150,7 @@ static void chat_remove_member(struct chat_plane *plane, struct slice chat_id, s
         bool was_open = chat_is_open(endpoint, chat_id);
         chat_unsubscribe(plane, endpoint, chat_id);
         if (was_open)
-            chat_tell_closed(plane, endpoint, chat_id);
+            chat_send_closed(plane, endpoint, chat_id);
     }
 }
 
@@ -195,9 +195,9 @@ static bool chat_exceptions_contain(const struct chat_exceptions *exceptions,
                                         sizeof(const struct route *), chat_compare_routes);
 }
 
-static void chat_tell_presence(struct chat_plane *plane, const struct topic *topic,
-                               const struct chat_event *event,
-                               const struct chat_exceptions *exceptions)
+static void chat_deliver_presence(struct chat_plane *plane, const struct topic *topic,
+                                  const struct chat_event *event,
+                                  const struct chat_exceptions *exceptions)
 {
     const struct presence *presence = &event->change.presence;
     const struct route *own = router_find(plane->router, presence->user_id);
@@ -232,7 +232,7 @@ static void chat_presence_changed(struct chat_plane *plane, struct slice chat_id
     struct chat_exceptions exceptions;
     if (!topic || !chat_exceptions_find(plane->router, event, &exceptions))
         return;
-    chat_tell_presence(plane, topic, event, &exceptions);
+    chat_deliver_presence(plane, topic, event, &exceptions);
     free(exceptions.routes);
     if (event->change.presence.status == PRESENCE_UNKNOWN)
         typing_view_recheck(&plane->typing->views, chat_id, event->change.presence.user_id);

@@ -1,5 +1,5 @@
 /*
- * Tells users without a subscription that somebody's presence changed:
+ * Sends a change of a user's presence to users without a subscription:
  *
  *   subscribers      by the topic `presence:<user>` (presence_plane.c), not here
  *   contacts online  by a push to their gateways (push.h), unless the user hides from contacts
@@ -22,7 +22,8 @@ struct presence_plane;
 /* A push to contacts names at most so many chats of the user; with more chats it names none. */
 enum { NOTIFY_CHATS_NAMED_MAX = 64 };
 
-/* Records whether the user is online and tells contacts and open chats as far as privacy allows. */
+/* Records whether the user is online and sends the change to contacts and open chats, as far as privacy
+ * allows. */
 void notify_change(struct presence_plane *plane, const struct presence_change *change);
 
 /* Publishes a change that everybody in these chats may see, except the users in the two lists. */

@@ -100,14 +100,15 @@ static void reread_publish_user(struct presence_plane *plane, const struct uncer
                                                               : user->announcement});
 }
 
-static void reread_tell_subscribers(struct presence_plane *plane, const struct presence *presence)
+static void reread_deliver_to_subscribers(struct presence_plane *plane,
+                                          const struct presence *presence)
 {
     struct topic *topic = subscription_topic(plane, presence->user_id);
     metrics_count(plane->metrics, METRIC_RESYNC_USERS);
     if (!topic)
         return;
     struct presence_change change = {.presence = *presence, .timestamp_ms = plane->clock->wall_ms};
-    size_t told = subscription_tell(plane, topic, &change);
+    size_t told = subscription_deliver(plane, topic, &change);
     metrics_add(plane->metrics, METRIC_RESYNC_TOLD, (int64_t)told);
 }
 
@@ -126,7 +127,7 @@ static void on_reread_done(void *arg, enum state_status status, const struct pre
         if (i < count && user)
             reread_publish_user(plane, user, &presences[i]);
         else if (i < count)
-            reread_tell_subscribers(plane, &presences[i]);
+            reread_deliver_to_subscribers(plane, &presences[i]);
         free(user);
     }
     free(reread);

@@ -5,8 +5,8 @@
  *   uncertain user  an operation may have taken effect       the presence is published as if it had just
  *                   (STATE_UNKNOWN), and no gateway has      changed; receivers that have this version
  *                   published the change                     already drop it
- *   stale topic     the bus may have missed events of the    each local subscriber to whom it is new is
- *                   topic `presence:<user>` (resync.h), or   told (routing/router.h)
+ *   stale topic     the bus may have missed events of the    the state goes to each local subscriber that
+ *                   topic `presence:<user>` (resync.h), or   does not have it (routing/router.h)
  *                   an event overtook a snapshot
  *
  * A stale topic waits for two runs: a change of privacy may have been missed too, so the first run starts

@@ -6,7 +6,7 @@
  *                             then the state is read and subscribers are told
  *   chat:<chat>:presence      each endpoint with the chat open gets a chat_snapshot: who is online, who types,
  *                             and the newest sequence, so that a client sees what it missed
- *   chat:<chat>:typing        nothing: typing lasts seconds, and the snapshot above says who types
+ *   chat:<chat>:typing        nothing: typing lasts seconds, and the snapshot above lists who types
  *   server:<gateway>:deliver  each user connected here gets a presence_snapshot of the contacts that changed
  *                             since the store was last known to be healthy (resync_contacts.h)
  *

@@ -94,7 +94,7 @@ void subscription_decide(struct endpoint *endpoint, const struct slice *users,
     }
 }
 
-/* ---- telling a state in the variants that views allow ---- */
+/* ---- delivering a state in the variants that views allow ---- */
 
 /* Encodes what a holder was told about a user in a byte. For an offline user it is 0, which never compares as
  * equal, because last seen may differ. */
@@ -154,8 +154,8 @@ void subscription_told(struct presence_plane *plane, const struct endpoint *endp
     }
 }
 
-void subscription_tell_reviewed(struct presence_plane *plane, struct topic *topic,
-                                const struct presence_change *change)
+void subscription_deliver_reviewed(struct presence_plane *plane, struct topic *topic,
+                                   const struct presence_change *change)
 {
     struct presence_variants variants;
     uint64_t key = router_key(plane->router, MESSAGE_PRESENCE_CHANGED, change->presence.user_id);
@@ -172,8 +172,8 @@ void subscription_tell_reviewed(struct presence_plane *plane, struct topic *topi
     variants_end(&variants);
 }
 
-size_t subscription_tell(struct presence_plane *plane, struct topic *topic,
-                         const struct presence_change *change)
+size_t subscription_deliver(struct presence_plane *plane, struct topic *topic,
+                            const struct presence_change *change)
 {
     struct presence_variants variants;
     variants_make(&variants, change, plane->clock->wall_ms);
@@ -192,7 +192,7 @@ void subscription_fan_out(struct presence_plane *plane, struct slice topic_name,
     struct topic *topic = router_topic(plane->router, topic_name);
     if (!topic)
         return;
-    size_t delivered = subscription_tell(plane, topic, change);
+    size_t delivered = subscription_deliver(plane, topic, change);
     metrics_set(plane->metrics, METRIC_SUBSCRIPTION_FANOUT_COUNT, (int64_t)delivered);
     metrics_latency(plane->metrics, LATENCY_PRESENCE,
                     (plane->clock->wall_ms - change->timestamp_ms) * 1000);

@@ -45,13 +45,13 @@ void subscription_decide(struct endpoint *endpoint, const struct slice *users,
 void subscription_told(struct presence_plane *plane, const struct endpoint *endpoint,
                        const struct presence *presences, size_t count);
 
-/* Tells a user's state to the local subscribers whose view a review has changed. */
-void subscription_tell_reviewed(struct presence_plane *plane, struct topic *topic,
-                                const struct presence_change *change);
+/* Delivers a user's state to the local subscribers whose view a review has changed. */
+void subscription_deliver_reviewed(struct presence_plane *plane, struct topic *topic,
+                                   const struct presence_change *change);
 
-/* Tells a user's state to the local subscribers who may see it and to whom it is new. Returns how many. */
-size_t subscription_tell(struct presence_plane *plane, struct topic *topic,
-                         const struct presence_change *change);
+/* Delivers a user's state to the local subscribers who may see it and do not have it. Returns how many. */
+size_t subscription_deliver(struct presence_plane *plane, struct topic *topic,
+                            const struct presence_change *change);
 
 /* The same for a change that arrived on the topic of this name. */
 void subscription_fan_out(struct presence_plane *plane, struct slice topic,

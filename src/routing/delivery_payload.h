@@ -12,7 +12,7 @@
  *
  *   delivery_payload_begin()   then it writes the members of its kind to `head`
  *   delivery_payload_route()   looks up in the state store which gateways hold the users
- *   on_routed                  publishes to these gateways or broadcasts, as the sender's policy says
+ *   on_routed                  publishes to these gateways or broadcasts, by the sender's policy
  *   delivery_payload_end()     inside on_routed
  *
  * The users are borrowed until delivery_payload_route() returns. If the state store has not answered by then,

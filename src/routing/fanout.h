@@ -22,7 +22,7 @@
  * deliveries of its own: the feed bounds the number of items.
  *
  * Memory: the cache holds at most FANOUT_CHATS_MAX chats and FANOUT_MEMBERS_MAX members; the least recently
- * used chats go first. Chats with waiting items stay, whatever the bounds say. One thread.
+ * used chats go first. Chats with waiting items stay, even beyond the bounds. One thread.
  */
 #ifndef ROLLCALL_ROUTING_FANOUT_H
 #define ROLLCALL_ROUTING_FANOUT_H

@@ -4,7 +4,7 @@
  *
  *   typing_start ──the store accepts it──► published, and again with each renewal
  *                └─too soon──► dropped; the device is told once, until a notice is accepted again
- *   typing_stop, message sent, chat closed, device gone ──user's last device──► the end is published
+ *   typing_stop, message sent, chat closed, device left ──user's last device──► the end is published
  *   silence for the time to live ──► typing has ended; nothing is published
  *
  * An endpoint records its typing notices, one for each chat that its device typed in, from the first notice

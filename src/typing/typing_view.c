@@ -45,7 +45,7 @@ static struct slice typer_user(const struct typer *typer)
 }
 
 /* Returns whether viewers must be told, and the visibility says which of them. */
-static bool typer_must_be_told(const struct typer *typer)
+static bool typer_has_unsent_change(const struct typer *typer)
 {
     return typer->typing != typer->shown && typer->visibility;
 }
@@ -145,11 +145,11 @@ void typing_views_free(struct typing_views *views)
     table_free(&views->by_chat);
 }
 
-/* ---- telling viewers ---- */
+/* ---- sending to viewers ---- */
 
-/* Tells everybody who has the chat open, may see the user according to `visibility`, and may not according
+/* Sends to everybody who has the chat open, may see the user according to `visibility`, and may not according
  * to `except` (NULL: no exception). */
-static void typer_tell(const struct typer *typer, bool typing, const struct visibility *visibility,
+static void typer_send(const struct typer *typer, bool typing, const struct visibility *visibility,
                        const struct visibility *except)
 {
     const struct typing_view *view = typer->view;
@@ -188,13 +188,13 @@ static bool typing_view_has_budget(struct typing_view *view)
     return view->pushes < TYPING_VIEW_PUSHES_PER_TICK;
 }
 
-/* Tells a change; a typer who stopped is then freed. */
+/* Sends a change to the viewers; a typer who stopped is then freed. */
 static void typer_push(struct typer *typer)
 {
     struct typing_views *views = typer->view->views;
     typer->view->pushes++;
     typer->shown = typer->typing;
-    typer_tell(typer, typer->shown, typer->visibility, NULL);
+    typer_send(typer, typer->shown, typer->visibility, NULL);
     metrics_count(views->metrics, METRIC_TYPING_PUSHES);
     metrics_latency(views->metrics, LATENCY_TYPING,
                     (views->clock->wall_ms - typer->since_wall_ms) * 1000);
@@ -208,9 +208,9 @@ static void typing_view_schedule(struct typing_view *view)
     int64_t at_ms = INT64_MAX;
     for (struct list *at = view->typers.next; at != &view->typers; at = at->next) {
         const struct typer *typer = CONTAINER_OF(at, struct typer, of_view);
-        int64_t next_ms = typer_must_be_told(typer) ? view->tick_ends_ms
-                          : typer->typing           ? typer->ends_at_ms
-                                                    : INT64_MAX;
+        int64_t next_ms = typer_has_unsent_change(typer) ? view->tick_ends_ms
+                          : typer->typing                ? typer->ends_at_ms
+                                                         : INT64_MAX;
         at_ms = next_ms < at_ms ? next_ms : at_ms;
     }
     if (at_ms == INT64_MAX)
@@ -219,7 +219,7 @@ static void typing_view_schedule(struct typing_view *view)
         wheel_set(view->views->wheel, &view->timer, at_ms);
 }
 
-/* Tells changes as far as the budget goes, then waits for what comes next. May free the view. */
+/* Sends changes as far as the budget goes, then sets the timer. May free the view. */
 static void typing_view_run(struct typing_view *view)
 {
     struct list *at = view->typers.next;
@@ -229,7 +229,7 @@ static void typing_view_run(struct typing_view *view)
         /* Without a visibility nobody may be told, not even that the typing stopped. */
         if (!typer->typing && !typer->visibility && !typer->reading)
             typer_free(typer);
-        else if (typer_must_be_told(typer) && typing_view_has_budget(view))
+        else if (typer_has_unsent_change(typer) && typing_view_has_budget(view))
             typer_push(typer);
     }
     if (view->typer_count)
@@ -278,9 +278,9 @@ static void on_typer_visibility_read(void *arg, struct visibility *visibility)
     typer->visibility = visibility;
     typer->visibility_read_ms = typer->view->views->clock->now_ms;
     if (previous && typer->shown && !(visibility && visibility_equal(previous, visibility))) {
-        typer_tell(typer, false, previous, visibility);
+        typer_send(typer, false, previous, visibility);
         if (visibility)
-            typer_tell(typer, true, visibility, previous);
+            typer_send(typer, true, visibility, previous);
         typer->shown = visibility != NULL;
     }
     visibility_free(&previous);

@@ -66,7 +66,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* What each worker has events since the last call, after a turn of every loop. */
+/* Turns every loop and checks the events that each worker received since the last check. */
 static void expect_events(struct fixture *fixture, const char *first, const char *second,
                           const char *third)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* `ids` are the users for whom the setting makes a difference: the contacts if only contacts may see, the
+/* `ids` are the users whom the setting treats differently: the contacts if only contacts may see, the
  * blocked users if everybody may. Blocking ends a contact, so no user is both. */
 struct visibility {
     struct ledger_settings settings;

@@ -99,7 +99,7 @@ static struct privacy_decision review_decide(struct slice viewer, struct slice u
 }
 
 /* Sets the view of one viewer's subscriptions. Those that lose visibility are told here. Returns whether any
- * other view widened or narrowed: the caller then reads the state and tells it to those. */
+ * other view widened or narrowed: the caller then reads the state and delivers it to those. */
 static bool review_set_views(struct presence_plane *plane, struct slice viewer,
                              struct slice user_id, struct privacy_decision decision)
 {
@@ -142,7 +142,7 @@ static void review_suspend(struct review *review)
 
 /* ---- one review ---- */
 
-/* Tells the state to the subscribers whose view changed; the others have it. */
+/* Delivers the state to the subscribers whose view changed; the others have it. */
 static void on_review_state_read(void *arg, enum state_status status,
                                  const struct presence *presences, size_t count)
 {
@@ -155,7 +155,7 @@ static void on_review_state_read(void *arg, enum state_status status,
     struct presence_change change = {.presence = presences[0],
                                      .timestamp_ms = review->plane->clock->wall_ms};
     if (topic)
-        subscription_tell_reviewed(review->plane, topic, &change);
+        subscription_deliver_reviewed(review->plane, topic, &change);
     review_free(review);
 }
 
@@ -184,7 +184,7 @@ static void on_review_profiles_read(void *arg, const struct ledger_profiles_outc
         review_free(review);
 }
 
-/* A new read supersedes whatever made this review outdated. */
+/* A new read is newer than the change that made this review outdated. */
 static void review_read_profiles(struct review *review)
 {
     review->waiting = false;
