@@ -17,7 +17,7 @@ void resync_init(struct resync *resync)
 
 void resync_free(struct resync *resync)
 {
-    buffer_free(&resync->users);
+    id_list_free(&resync->users);
 }
 
 bool resync_is_idle(const struct presence_plane *plane)

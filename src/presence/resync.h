@@ -30,7 +30,7 @@
 #ifndef ROLLCALL_PRESENCE_RESYNC_H
 #define ROLLCALL_PRESENCE_RESYNC_H
 
-#include "base/buffer.h"
+#include "base/id_list.h"
 #include "base/list.h"
 #include "base/slice.h"
 
@@ -49,10 +49,9 @@ enum {
 };
 
 struct resync {
-    struct list chats; /* topics `chat:<chat>:presence` that may have missed events */
-    /* The users whose contacts are to be read: ids, each preceded by its length in a byte. */
-    struct buffer users;
-    size_t users_at;
+    struct list chats;    /* topics `chat:<chat>:presence` that may have missed events */
+    struct id_list users; /* owned: the users whose contacts have to be read */
+    size_t users_next;    /* the first of them that was not read yet */
     unsigned users_pending;
     int64_t available_since_ms; /* monotonic; INT64_MAX: the store is unavailable */
     int64_t disturbed_at_ms;    /* monotonic: when the store or the bus was last disturbed */

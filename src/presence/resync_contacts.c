@@ -18,27 +18,36 @@ struct contacts_resync {
 
 /* ---- the queue ---- */
 
-static void resync_contacts_queue_route(struct table_node *node, void *arg)
+static void resync_contacts_list_route(struct table_node *node, void *arg)
 {
-    const struct route *route = CONTAINER_OF(node, struct route, node);
-    buffer_append_byte(arg, (char)route->user_id_len);
-    buffer_append_slice(arg, route_user(route));
+    struct slice **next = arg;
+    *(*next)++ = route_user(CONTAINER_OF(node, struct route, node));
 }
 
-/* A second gap before the queue is empty starts over and keeps the older `changed_since_ms`. */
+/* A second gap before the queue is empty starts over and keeps the older `changed_since_ms`. The list has no
+ * bound of its own: the router bounds its users. */
 void resync_contacts_begin(struct presence_plane *plane)
 {
     struct resync *resync = &plane->resync;
-    bool was_empty = resync->users_at >= resync->users.len;
+    bool was_empty = resync->users_next >= resync->users.count;
     int64_t healthy_at_ms = resync->healthy_at_ms ? resync->healthy_at_ms : plane->clock->wall_ms;
     if (was_empty)
         resync->changed_since_ms = healthy_at_ms - RESYNC_UNDETECTED_MS;
-    buffer_free(&resync->users);
-    resync->users = (struct buffer)BUFFER_INIT;
-    resync->users_at = 0;
-    table_each(&plane->router->routes, resync_contacts_queue_route, &resync->users);
-    if (resync->users.failed)
-        buffer_free(&resync->users);
+    id_list_free(&resync->users);
+    resync->users_next = 0;
+    size_t count = plane->router->routes.size;
+    struct slice *ids = count ? malloc(count * sizeof(*ids)) : NULL;
+    if (!ids)
+        return;
+    struct slice *next = ids;
+    table_each(&plane->router->routes, resync_contacts_list_route, &next);
+    struct slice *owned = realloc(ids, count * sizeof(*ids) + id_list_bytes(ids, count));
+    if (!owned) {
+        free(ids);
+        return;
+    }
+    id_list_pack(owned, owned, count, (char *)(owned + count));
+    resync->users = (struct id_list){owned, count};
 }
 
 /* ---- one user ---- */
@@ -104,10 +113,8 @@ void resync_contacts_run(struct presence_plane *plane)
 {
     struct resync *resync = &plane->resync;
     unsigned left = RESYNC_CONTACTS_PER_RUN - resync->users_pending;
-    while (left-- > 0 && resync->users_at < resync->users.len) {
-        const char *at = resync->users.data + resync->users_at;
-        struct slice user_id = {at + 1, (uint8_t)*at};
-        resync->users_at += 1 + user_id.len;
+    while (left-- > 0 && resync->users_next < resync->users.count) {
+        struct slice user_id = resync->users.ids[resync->users_next++];
         struct contacts_resync *user =
             router_find(plane->router, user_id) ? calloc(1, sizeof(*user)) : NULL;
         if (!user)
@@ -118,8 +125,8 @@ void resync_contacts_run(struct presence_plane *plane)
         resync->users_pending++;
         ledger_contacts_list(plane->ledger, user_id, on_contacts_listed, user);
     }
-    if (resync->users.len && resync->users_at >= resync->users.len) {
-        buffer_free(&resync->users);
-        resync->users_at = 0;
+    if (resync->users_next >= resync->users.count) {
+        id_list_free(&resync->users);
+        resync->users_next = 0;
     }
 }

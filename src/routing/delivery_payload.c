@@ -70,7 +70,7 @@ bool delivery_payload_broadcast(const struct delivery_payload *payload, struct s
 {
     assert(payload->broadcasts);
     return !payload->users_json.failed &&
-           payload_publish_to(payload, topic, payload->users, payload->user_count);
+           payload_publish_to(payload, topic, payload->users.ids, payload->users.count);
 }
 
 static void on_payload_routed(void *arg, enum state_status status,
@@ -87,13 +87,12 @@ void delivery_payload_route(struct delivery_payload *payload, const struct slice
 {
     bool ended = false;
     assert(!payload->head.failed);
-    payload->users = users;
-    payload->user_count = count;
+    payload->users = (struct id_list){users, count};
     payload->ended = &ended;
     state_routes(payload->store, users, count, on_payload_routed, payload);
     if (ended)
         return;
-    payload->users = NULL;
+    payload->users = (struct id_list){0};
     payload->ended = NULL;
     if (payload->broadcasts)
         payload_write_users(&payload->users_json, users, count);

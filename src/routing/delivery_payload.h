@@ -22,6 +22,7 @@
 #define ROLLCALL_ROUTING_DELIVERY_PAYLOAD_H
 
 #include "base/buffer.h"
+#include "base/id_list.h"
 #include "base/slice.h"
 #include "bus/bus.h"
 #include "metrics/metrics.h"
@@ -47,9 +48,8 @@ struct delivery_payload {
     bool broadcasts; /* delivery_payload_broadcast() may be called */
 
     struct buffer head; /* the object without its users and its closing brace */
-    /* The users of a payload that broadcasts: borrowed, or else as JSON. */
-    const struct slice *users;
-    size_t user_count;
+    /* The users of a payload that broadcasts: borrowed, or else (NULL) as JSON. */
+    struct id_list users;
     struct buffer users_json;
     bool *ended; /* set when the payload ends before state_routes() returns */
 };
