@@ -17,23 +17,19 @@ struct received_push {
     struct slice users; /* raw JSON */
 };
 
-static bool push_parse_presence(struct json *json, struct presence_change *change)
-{
-    struct slice key, type;
-    change->presence.last_seen_ms = TIME_NONE;
-    json_object(json);
-    while (json_member(json, &key))
-        if (!presence_event_read_member(json, key, &type, change))
-            return false;
-    return change->presence.user_id.data != NULL;
-}
-
 static bool push_parse_member(struct json *json, struct slice key, struct received_push *received)
 {
     struct push *push = &received->push;
     int64_t view;
-    if (slice_is(key, "presence"))
-        return push_parse_presence(json, &push->change);
+    if (slice_is(key, "presence")) {
+        struct slice member, type;
+        push->change.presence.last_seen_ms = TIME_NONE;
+        json_object(json);
+        while (json_member(json, &member))
+            if (!presence_event_read_member(json, member, &type, &push->change))
+                return false;
+        return push->change.presence.user_id.data != NULL;
+    }
     if (slice_is(key, "users"))
         return json_raw(json, &received->users);
     if (slice_is(key, "chats"))

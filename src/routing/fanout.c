@@ -113,18 +113,6 @@ static struct fanout_chat *fanout_find_or_make_chat(struct fanout *fanout, struc
     return made;
 }
 
-static bool fanout_chat_cache_members(struct fanout_chat *chat, const struct ledger_chat *read)
-{
-    struct id_list members;
-    if (!id_list_copy(&members, read->members, read->member_count))
-        return false;
-    fanout_chat_forget_members(chat);
-    chat->members = members;
-    chat->version = read->members_version;
-    chat->fanout->member_count += read->member_count;
-    return true;
-}
-
 /* ---- retrying ---- */
 
 /* Never runs after the loop's last turn, since the timing wheel does not. */
@@ -235,10 +223,16 @@ static void on_fanout_members_read(void *arg, const struct ledger_chat_outcome *
 {
     struct fanout_chat *chat = arg;
     struct fanout *fanout = chat->fanout;
+    const struct ledger_chat *read = &outcome->chat;
+    struct id_list members;
     chat->reading = false;
     if (fanout->stopped)
         return;
-    if (outcome->status == LEDGER_OK && fanout_chat_cache_members(chat, &outcome->chat)) {
+    if (outcome->status == LEDGER_OK && id_list_copy(&members, read->members, read->member_count)) {
+        fanout_chat_forget_members(chat);
+        chat->members = members;
+        chat->version = read->members_version;
+        fanout->member_count += members.count;
         fanout_chat_deliver_waiting(chat);
     } else if (outcome->status == LEDGER_NOT_FOUND || outcome->status == LEDGER_INVALID) {
         while (!list_empty(&chat->waiting))

@@ -74,19 +74,6 @@ struct topic *router_topic(const struct router *router, struct slice name)
     return node ? CONTAINER_OF(node, struct topic, node) : NULL;
 }
 
-static struct topic *topic_make(struct router *router, struct slice name)
-{
-    struct topic *topic = malloc(sizeof(*topic) + name.len);
-    if (!topic)
-        return NULL;
-    *topic = (struct topic){.name_len = (uint8_t)name.len};
-    list_init(&topic->stale);
-    memcpy(topic->name, name.data, name.len);
-    table_insert(&router->topics, &topic->node, name);
-    bus_subscribe(router->bus, name);
-    return topic;
-}
-
 static void topic_free_if_empty(struct router *router, struct topic *topic)
 {
     if (topic->count)
@@ -171,10 +158,16 @@ struct subscription *router_subscribe(struct router *router, struct endpoint *en
     if (known)
         return known;
     struct topic *topic = router_topic(router, name);
-    if (!topic)
-        topic = topic_make(router, name);
-    if (!topic)
-        return NULL;
+    if (!topic) {
+        topic = malloc(sizeof(*topic) + name.len);
+        if (!topic)
+            return NULL;
+        *topic = (struct topic){.name_len = (uint8_t)name.len};
+        list_init(&topic->stale);
+        memcpy(topic->name, name.data, name.len);
+        table_insert(&router->topics, &topic->node, name);
+        bus_subscribe(router->bus, name);
+    }
     struct subscription *made = topic_add_subscription(topic, endpoint);
     if (!made)
         topic_free_if_empty(router, topic);
