@@ -56,7 +56,7 @@ static struct connection *connection_of_stream(struct stream *stream)
 }
 
 /* The only function that changes the flag, because unhealthy connections are counted. */
-static void set_unhealthy(struct connection *connection, bool unhealthy)
+static void set_connection_unhealthy(struct connection *connection, bool unhealthy)
 {
     if (unhealthy && !connection->unhealthy)
         connection->context->unhealthy_count++;
@@ -70,7 +70,7 @@ void connection_set_state(struct connection *connection, enum connection_state s
     assert(state > connection->state);
     bool was_open = connection->state == CONNECTION_OPEN;
     connection->state = (uint8_t)state;
-    set_unhealthy(connection, false);
+    set_connection_unhealthy(connection, false);
     if (was_open)
         connection->owner->on_left(connection);
 }
@@ -83,13 +83,13 @@ void connection_wake_at(struct connection *connection, int64_t at_ms)
 
 /* ---- time ---- */
 
-static int64_t earlier(int64_t a, int64_t b)
+static int64_t earlier_ms(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
 /* Returns when silence must be checked next; may end the connection. */
-static int64_t check_silence(struct connection *connection, int64_t now_ms)
+static int64_t check_connection_silence(struct connection *connection, int64_t now_ms)
 {
     const struct config *config = connection->context->config;
     int64_t unhealthy_ms = config->gateway.timeouts.heartbeat_timeout_ms;
@@ -99,41 +99,35 @@ static int64_t check_silence(struct connection *connection, int64_t now_ms)
         return INT64_MAX;
     }
     if (silent_ms < unhealthy_ms) {
-        set_unhealthy(connection, false);
+        set_connection_unhealthy(connection, false);
         return connection->last_heard_ms + unhealthy_ms;
     }
     if (!connection->unhealthy) {
-        set_unhealthy(connection, true);
+        set_connection_unhealthy(connection, true);
         metrics_count(connection->context->metrics, METRIC_CONNECTION_UNHEALTHY);
         bool pinged =
             connection->owner->send_ping
                 ? connection->owner->send_ping(connection)
-                : connection_push_control(connection, WEBSOCKET_OPCODE_PING, SLICE_NONE, PING_KEY);
+                : connection_send_frame(connection, WEBSOCKET_OPCODE_PING, SLICE_NONE, PING_KEY);
         if (!pinged)
             connection_fail(connection);
     }
     return connection->last_heard_ms + config->presence.expiry_window_ms;
 }
 
-/* Whether the end that is due should wait for pending replies. */
-static bool waits_for_replies(struct connection *connection, int64_t now_ms)
-{
-    bool orderly = connection->ends_as == CLOSING_DRAINING ||
-                   connection->ends_as == CLOSING_MAX_LIFETIME ||
-                   connection->ends_as == CLOSING_TOKEN_EXPIRED;
-    connection->closing = orderly && connection->owner->owes_replies &&
-                          connection->owner->owes_replies(connection) &&
-                          now_ms - connection->ends_at_ms < CONNECTION_OWED_MAX_MS;
-    return connection->closing;
-}
-
-/* Returns when limits must be checked next; may end the connection. */
-static int64_t check_limits(struct connection *connection, int64_t now_ms)
+/* Returns when limits must be checked next; may end the connection. An orderly end waits for pending replies. */
+static int64_t check_connection_limits(struct connection *connection, int64_t now_ms)
 {
     if (connection->grace_until_ms && connection->grace_until_ms <= now_ms) {
         connection_end(connection, CLOSING_SLOW_CONSUMER, -1);
     } else if (connection->ends_at_ms <= now_ms) {
-        if (waits_for_replies(connection, now_ms))
+        bool orderly = connection->ends_as == CLOSING_DRAINING ||
+                       connection->ends_as == CLOSING_MAX_LIFETIME ||
+                       connection->ends_as == CLOSING_TOKEN_EXPIRED;
+        connection->closing = orderly && connection->owner->owes_replies &&
+                              connection->owner->owes_replies(connection) &&
+                              now_ms - connection->ends_at_ms < CONNECTION_OWED_MAX_MS;
+        if (connection->closing)
             return now_ms + OWED_POLL_MS;
         uint64_t spread_ms =
             (uint64_t)connection->context->config->gateway.timeouts.heartbeat_interval_ms;
@@ -141,7 +135,7 @@ static int64_t check_limits(struct connection *connection, int64_t now_ms)
                        (int64_t)random_below(connection->context->random, spread_ms));
     }
     int64_t grace_ms = connection->grace_until_ms ? connection->grace_until_ms : INT64_MAX;
-    return earlier(grace_ms, connection->ends_at_ms);
+    return earlier_ms(grace_ms, connection->ends_at_ms);
 }
 
 static void on_connection_timer(struct wheel_timer *timer)
@@ -155,10 +149,10 @@ static void on_connection_timer(struct wheel_timer *timer)
             connection_wake_at(connection, connection->ends_at_ms);
         return;
     }
-    int64_t next_ms = check_silence(connection, now_ms);
-    next_ms = earlier(next_ms, check_limits(connection, now_ms));
+    int64_t next_ms = check_connection_silence(connection, now_ms);
+    next_ms = earlier_ms(next_ms, check_connection_limits(connection, now_ms));
     if (connection->state == CONNECTION_OPEN)
-        next_ms = earlier(next_ms, connection->owner->on_tick(connection));
+        next_ms = earlier_ms(next_ms, connection->owner->on_tick(connection));
     if (connection->outbound.count == 0 && !connection->transport)
         stream_rest(&connection->stream);
     if (connection->state == CONNECTION_OPEN)
@@ -199,32 +193,6 @@ void connection_receive(struct connection *connection, char *data, size_t len, b
         connection->owner->on_payload(connection, data, len, binary);
 }
 
-static void handle_websocket_event(struct connection *connection, enum websocket_event event,
-                                   struct websocket_message *message)
-{
-    note_sign_of_life(connection);
-    switch (event) {
-    case WEBSOCKET_TEXT:
-    case WEBSOCKET_BINARY:
-        if (connection->state == CONNECTION_OPEN)
-            connection->owner->on_payload(connection, message->data, message->len,
-                                          event == WEBSOCKET_BINARY);
-        break;
-    case WEBSOCKET_PING:
-        if (connection->state == CONNECTION_OPEN &&
-            !connection_push_control(connection, WEBSOCKET_OPCODE_PONG,
-                                     (struct slice){message->data, message->len}, PONG_KEY))
-            connection_fail(connection);
-        break;
-    case WEBSOCKET_CLOSE:
-    case WEBSOCKET_ERROR:
-        handle_peer_end(connection, event == WEBSOCKET_ERROR, message);
-        break;
-    default:
-        break;
-    }
-}
-
 static void on_connection_bytes(struct stream *stream, char *data, size_t len)
 {
     struct connection *connection = connection_of_stream(stream);
@@ -234,7 +202,28 @@ static void on_connection_bytes(struct stream *stream, char *data, size_t len)
             &connection->decoder, connection_frames(connection), &data, &len, &message);
         if (event == WEBSOCKET_NEED_MORE)
             return;
-        handle_websocket_event(connection, event, &message);
+        note_sign_of_life(connection);
+        bool is_open = connection->state == CONNECTION_OPEN;
+        switch (event) {
+        case WEBSOCKET_TEXT:
+        case WEBSOCKET_BINARY:
+            if (is_open)
+                connection->owner->on_payload(connection, message.data, message.len,
+                                              event == WEBSOCKET_BINARY);
+            break;
+        case WEBSOCKET_PING:
+            if (is_open &&
+                !connection_send_frame(connection, WEBSOCKET_OPCODE_PONG,
+                                       (struct slice){message.data, message.len}, PONG_KEY))
+                connection_fail(connection);
+            break;
+        case WEBSOCKET_CLOSE:
+        case WEBSOCKET_ERROR:
+            handle_peer_end(connection, event == WEBSOCKET_ERROR, &message);
+            break;
+        default:
+            break;
+        }
     }
 }
 
@@ -278,7 +267,7 @@ static void on_connection_stream_closed(struct stream *stream)
     connection_gone(connection_of_stream(stream));
 }
 
-static const struct stream_owner STREAM_OWNER = {
+static const struct stream_owner CONNECTION_STREAM_OWNER = {
     .batched = true,
     .on_bytes = on_connection_bytes,
     .on_ended = on_connection_stream_ended,
@@ -318,7 +307,7 @@ bool connection_open(struct connection *connection, struct connection_context *c
     if (!first)
         return false;
     init_connection(connection, context, owner, dialect);
-    if (!stream_move(&connection->stream, from, &STREAM_OWNER)) {
+    if (!stream_move(&connection->stream, from, &CONNECTION_STREAM_OWNER)) {
         blob_drop(&first);
         return false;
     }
@@ -339,7 +328,7 @@ void connection_open_on(struct connection *connection, struct connection_context
 bool connection_take_over(struct connection *to, struct connection *from)
 {
     assert(to->transport && !from->transport);
-    if (from->outbound.count || !stream_move(&to->stream, &from->stream, &STREAM_OWNER))
+    if (from->outbound.count || !stream_move(&to->stream, &from->stream, &CONNECTION_STREAM_OWNER))
         return false;
     to->transport = NULL;
     to->decoder = from->decoder;

@@ -30,8 +30,8 @@
  * States and owed messages: a message with a key is the state of something (presence, typing); the next
  * state or a query makes up for a lost one. A message without a key is owed to the peer. From the warning
  * level on, a state that replaces none in the queue is shed, which leaves the space to owed messages. These
- * are never replaced, reordered or removed. They are refused from the first one that does not fit, and
- * connection_queue() tells the owner, which names them in `sync_from`. When the queue has drained again,
+ * are never replaced, reordered or removed. From the first one that does not fit they are refused:
+ * connection_queue() returns false, and the owner lists them in `sync_from`. When the queue has drained again,
  * `on_recovered` makes up for shed states.
  *
  * Pending replies: an end that was announced or comes by the clock (draining, lifetime, token) waits for
@@ -83,8 +83,8 @@ struct connection_owner {
     void (*on_gone)(struct connection *connection);
 };
 
-/* Carries a connection that has no stream of its own, such as polling. None of these functions may call
- * back before it returns. */
+/* Carries a connection that has no stream of its own. None of these functions may call back before it
+ * returns. */
 struct connection_transport {
     /* Something is queued for connection_take_payload(). Called many times per turn. */
     void (*want_write)(struct connection *connection);
@@ -189,12 +189,10 @@ bool connection_queue(struct connection *connection, struct blob *blob, uint64_t
 /* Encodes and queues a message for this connection alone. */
 void connection_send(struct connection *connection, const struct message *message);
 
-/* Queues text that is no message (a packet of a dialect) as one frame, in the queue's reserve. Returns false
- * when it was not queued. `key`: see outbound.h. */
-bool connection_send_text(struct connection *connection, struct slice text, uint64_t key);
-
-/* The same for binary data, without a key. */
-bool connection_send_binary(struct connection *connection, struct slice bytes);
+/* Queues one frame that is not an encoded message, such as a control frame, in the queue's reserve. Returns
+ * false when it was not queued. `key`: see outbound.h. */
+bool connection_send_frame(struct connection *connection, enum websocket_opcode opcode,
+                           struct slice payload, uint64_t key);
 
 /* Something could not be sent because memory ran out: the connection takes nothing more and ends in the next
  * turn, so that the caller may be iterating over connections. */

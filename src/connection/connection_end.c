@@ -57,8 +57,8 @@ void connection_start_ending(struct connection *connection, unsigned code, struc
 {
     char payload[WEBSOCKET_CONTROL_BYTES_MAX];
     size_t len = websocket_close_write(payload, code, reason);
-    connection->close_owed = !connection_push_control(connection, WEBSOCKET_OPCODE_CLOSE,
-                                                      (struct slice){payload, len}, 0);
+    connection->close_owed =
+        !connection_send_frame(connection, WEBSOCKET_OPCODE_CLOSE, (struct slice){payload, len}, 0);
     connection->ends_at_ms = connection_now_ms(connection) + connection->context->close_timeout_ms;
     connection_wake_at(connection, connection->ends_at_ms);
     connection_set_state(connection, CONNECTION_ENDING);
@@ -77,8 +77,8 @@ void connection_cut(struct connection *connection)
     connection_hang_up(connection);
 }
 
-static void announce_end(struct connection *connection, enum closing_reason reason,
-                         int64_t reconnect_after_ms)
+static void announce_connection_end(struct connection *connection, enum closing_reason reason,
+                                    int64_t reconnect_after_ms)
 {
     const struct sync_point *points = NULL;
     size_t count =
@@ -123,7 +123,7 @@ void connection_end(struct connection *connection, enum closing_reason reason,
 {
     if (connection->state != CONNECTION_OPEN)
         return;
-    announce_end(connection, reason, reconnect_after_ms);
+    announce_connection_end(connection, reason, reconnect_after_ms);
     count_connection_end(connection, reason);
     connection_start_ending(connection, CLOSE_CODES[reason], slice_of(closing_reason_name(reason)));
 }
@@ -149,7 +149,7 @@ void connection_end_at(struct connection *connection, enum closing_reason reason
 {
     if (connection->state != CONNECTION_OPEN)
         return;
-    announce_end(connection, reason, reconnect_after_ms);
+    announce_connection_end(connection, reason, reconnect_after_ms);
     connection->ends_as = (uint8_t)reason;
     connection_limit(connection, reason, at_ms);
 }

@@ -15,14 +15,12 @@ static inline int64_t connection_now_ms(const struct connection *connection)
 /* The only function that changes the state. */
 void connection_set_state(struct connection *connection, enum connection_state state);
 
-/* These use the queue's reserve, for closing messages and control frames. A NULL blob is refused. They return
- * false when nothing was queued. */
+/* These use the queue's reserve, like connection_send_frame(). A NULL blob is refused. They return false when
+ * nothing was queued. */
 bool connection_push(struct connection *connection, struct blob *blob, uint64_t key);
 bool connection_push_message(struct connection *connection, const struct message *message);
-bool connection_push_control(struct connection *connection, enum websocket_opcode opcode,
-                             struct slice payload, uint64_t key);
 
-/* Acts on the level of the queue; the only place that knows what a level means. */
+/* Acts on the level of the queue; the only place that interprets levels. */
 void connection_check_level(struct connection *connection);
 
 /* Queues a close frame and leaves OPEN. */

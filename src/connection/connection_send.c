@@ -3,12 +3,12 @@
 #include "log/log.h"
 #include "protocol/websocket/websocket_encode.h"
 
-static enum outbound_result push_outbound(struct connection *connection, struct blob *blob,
-                                          uint64_t key, bool last_words)
+static enum outbound_result push_to_outbound(struct connection *connection, struct blob *blob,
+                                             uint64_t key, bool use_reserve)
 {
     struct connection_context *context = connection->context;
     enum outbound_result result =
-        outbound_push(&connection->outbound, &context->outbound, blob, key, last_words);
+        outbound_push(&connection->outbound, &context->outbound, blob, key, use_reserve);
     if (result == OUTBOUND_SUPERSEDED)
         metrics_count(context->metrics, METRIC_MESSAGES_SUPERSEDED);
     if (connection->transport)
@@ -22,7 +22,7 @@ bool connection_push(struct connection *connection, struct blob *blob, uint64_t 
 {
     if (!blob)
         return false;
-    enum outbound_result result = push_outbound(connection, blob, key, true);
+    enum outbound_result result = push_to_outbound(connection, blob, key, true);
     return result == OUTBOUND_QUEUED || result == OUTBOUND_SUPERSEDED;
 }
 
@@ -32,23 +32,13 @@ bool connection_push_message(struct connection *connection, const struct message
         connection, encoder_encode(connection->context->encoder, connection->dialect, message), 0);
 }
 
-bool connection_push_control(struct connection *connection, enum websocket_opcode opcode,
-                             struct slice payload, uint64_t key)
+bool connection_send_frame(struct connection *connection, enum websocket_opcode opcode,
+                           struct slice payload, uint64_t key)
 {
     uint8_t header[WEBSOCKET_HEADER_BYTES_MAX];
     size_t len = websocket_header_write(header, opcode, payload.len);
     return connection_push(connection,
                            blob_make((struct slice){(const char *)header, len}, payload), key);
-}
-
-bool connection_send_text(struct connection *connection, struct slice text, uint64_t key)
-{
-    return connection_push_control(connection, WEBSOCKET_OPCODE_TEXT, text, key);
-}
-
-bool connection_send_binary(struct connection *connection, struct slice bytes)
-{
-    return connection_push_control(connection, WEBSOCKET_OPCODE_BINARY, bytes, 0);
 }
 
 bool connection_take_payload(struct connection *connection, struct buffer *out, size_t bytes_max)
@@ -132,7 +122,7 @@ bool connection_queue(struct connection *connection, struct blob *blob, uint64_t
         return false;
     }
     metrics_count(connection->context->metrics, METRIC_MESSAGES_OUT);
-    enum outbound_result result = push_outbound(connection, blob, key, false);
+    enum outbound_result result = push_to_outbound(connection, blob, key, false);
     if (result == OUTBOUND_NO_MEMORY) {
         connection_fail(connection);
         return false;

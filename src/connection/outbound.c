@@ -8,7 +8,7 @@ enum { OUTBOUND_RING_MIN = 8 };
 /* What `bytes` can count, with space for the reserve. */
 #define OUTBOUND_BYTES_MAX (UINT64_C(1) << 31)
 
-static struct outbound_item *item_at(struct outbound *outbound, uint32_t index)
+static struct outbound_item *outbound_item_at(struct outbound *outbound, uint32_t index)
 {
     if (outbound->cap == 0)
         return &outbound->one;
@@ -16,7 +16,7 @@ static struct outbound_item *item_at(struct outbound *outbound, uint32_t index)
 }
 
 /* Moves to a ring of twice the size; from the single item to the smallest ring. */
-static bool grow_ring(struct outbound *outbound)
+static bool outbound_grow_ring(struct outbound *outbound)
 {
     uint32_t cap = outbound->cap ? outbound->cap * 2U : OUTBOUND_RING_MIN;
     if (cap > OUTBOUND_RING_MAX)
@@ -25,7 +25,7 @@ static bool grow_ring(struct outbound *outbound)
     if (!items)
         return false;
     for (uint32_t i = 0; i < outbound->count; i++)
-        items[i] = *item_at(outbound, i);
+        items[i] = *outbound_item_at(outbound, i);
     if (outbound->cap)
         free(outbound->ring.items);
     outbound->ring.items = items;
@@ -35,13 +35,13 @@ static bool grow_ring(struct outbound *outbound)
 }
 
 /* The queued item that a message with this key may replace, or NULL. */
-static struct outbound_item *find_replaceable(struct outbound *outbound, uint64_t key)
+static struct outbound_item *outbound_find_replaceable(struct outbound *outbound, uint64_t key)
 {
     uint32_t first_free = outbound->pinned;
     if (outbound->sent && first_free == 0)
         first_free = 1;
     for (uint32_t i = first_free; i < outbound->count; i++) {
-        struct outbound_item *item = item_at(outbound, i);
+        struct outbound_item *item = outbound_item_at(outbound, i);
         if (item->key == key)
             return item;
     }
@@ -50,8 +50,8 @@ static struct outbound_item *find_replaceable(struct outbound *outbound, uint64_
 
 /* Whether the blob exceeds the bound together with `others` bytes. Alone it never does, because it must be
  * sent somehow. */
-static bool exceeds_bytes(uint64_t others, const struct outbound_limits *limits,
-                          const struct blob *blob)
+static bool outbound_exceeds_bytes(uint64_t others, const struct outbound_limits *limits,
+                                   const struct blob *blob)
 {
     uint64_t bytes_max =
         limits->bytes_max < OUTBOUND_BYTES_MAX ? limits->bytes_max : OUTBOUND_BYTES_MAX;
@@ -61,9 +61,10 @@ static bool exceeds_bytes(uint64_t others, const struct outbound_limits *limits,
 enum outbound_result outbound_push(struct outbound *outbound, const struct outbound_limits *limits,
                                    struct blob *blob, uint64_t key, bool use_reserve)
 {
-    struct outbound_item *older = key && outbound->count ? find_replaceable(outbound, key) : NULL;
-    if (older &&
-        (use_reserve || !exceeds_bytes(outbound->bytes - older->blob->len, limits, blob))) {
+    struct outbound_item *older =
+        key && outbound->count ? outbound_find_replaceable(outbound, key) : NULL;
+    if (older && (use_reserve ||
+                  !outbound_exceeds_bytes(outbound->bytes - older->blob->len, limits, blob))) {
         outbound->bytes += blob->len - older->blob->len;
         blob_drop(&older->blob);
         older->blob = blob;
@@ -71,16 +72,16 @@ enum outbound_result outbound_push(struct outbound *outbound, const struct outbo
     }
     uint32_t messages_max = limits->messages_max + (use_reserve ? OUTBOUND_RESERVE_MESSAGES : 0);
     if (older || outbound->count >= messages_max ||
-        (!use_reserve && exceeds_bytes(outbound->bytes, limits, blob))) {
+        (!use_reserve && outbound_exceeds_bytes(outbound->bytes, limits, blob))) {
         blob_drop(&blob);
         return OUTBOUND_FULL;
     }
     uint32_t capacity = outbound->cap ? outbound->cap : 1;
-    if (outbound->count == capacity && !grow_ring(outbound)) {
+    if (outbound->count == capacity && !outbound_grow_ring(outbound)) {
         blob_drop(&blob);
         return OUTBOUND_NO_MEMORY;
     }
-    *item_at(outbound, outbound->count) = (struct outbound_item){blob, key};
+    *outbound_item_at(outbound, outbound->count) = (struct outbound_item){blob, key};
     outbound->count++;
     outbound->bytes += blob->len;
     return OUTBOUND_QUEUED;
@@ -88,7 +89,7 @@ enum outbound_result outbound_push(struct outbound *outbound, const struct outbo
 
 bool outbound_holds(struct outbound *outbound, uint64_t key)
 {
-    return outbound->count && find_replaceable(outbound, key) != NULL;
+    return outbound->count && outbound_find_replaceable(outbound, key) != NULL;
 }
 
 uint32_t outbound_percent(const struct outbound *outbound, const struct outbound_limits *limits)
@@ -102,7 +103,7 @@ size_t outbound_gather(struct outbound *outbound, struct iovec *out, size_t max,
 {
     size_t count = outbound->count < max ? outbound->count : max;
     for (size_t i = 0; i < count; i++) {
-        struct blob *blob = item_at(outbound, (uint32_t)i)->blob;
+        struct blob *blob = outbound_item_at(outbound, (uint32_t)i)->blob;
         uint32_t from = i == 0 ? outbound->sent : 0;
         out[i] = (struct iovec){blob->bytes + from, blob->len - from};
     }
@@ -113,12 +114,12 @@ size_t outbound_gather(struct outbound *outbound, struct iovec *out, size_t max,
 
 const struct blob *outbound_first(struct outbound *outbound)
 {
-    return outbound->count ? item_at(outbound, 0)->blob : NULL;
+    return outbound->count ? outbound_item_at(outbound, 0)->blob : NULL;
 }
 
-static void pop_first(struct outbound *outbound)
+static void outbound_drop_first(struct outbound *outbound)
 {
-    struct outbound_item *first = item_at(outbound, 0);
+    struct outbound_item *first = outbound_item_at(outbound, 0);
     outbound->bytes -= first->blob->len;
     blob_drop(&first->blob);
     outbound->count--;
@@ -137,9 +138,9 @@ void outbound_sent(struct outbound *outbound, size_t bytes)
     outbound->pinned = 0;
     bytes += outbound->sent;
     outbound->sent = 0;
-    while (outbound->count && bytes >= item_at(outbound, 0)->blob->len) {
-        bytes -= item_at(outbound, 0)->blob->len;
-        pop_first(outbound);
+    while (outbound->count && bytes >= outbound_item_at(outbound, 0)->blob->len) {
+        bytes -= outbound_item_at(outbound, 0)->blob->len;
+        outbound_drop_first(outbound);
     }
     assert(outbound->count || bytes == 0);
     outbound->sent = (uint32_t)bytes;
@@ -148,7 +149,7 @@ void outbound_sent(struct outbound *outbound, size_t bytes)
 void outbound_free(struct outbound *outbound)
 {
     while (outbound->count)
-        pop_first(outbound);
+        outbound_drop_first(outbound);
     outbound->sent = 0;
     outbound->pinned = 0;
 }

@@ -6,7 +6,7 @@
  * socket may have part of that one already. One message, the usual case, needs no allocation; more go to a
  * ring that grows up to the bound and is freed when it is empty.
  *
- * The queue only measures itself; connection_send.c decides what a level means. No I/O.
+ * The queue only measures itself; connection_send.c decides what follows from a level. No I/O.
  */
 #ifndef ROLLCALL_CONNECTION_OUTBOUND_H
 #define ROLLCALL_CONNECTION_OUTBOUND_H

@@ -104,7 +104,7 @@ static void queue_below_the_warning_level_has_no_effect(void **unused)
     assert_int_equal(connection()->grace_until_ms, 0);
 }
 
-static void queue_at_the_warning_level_is_noted_but_not_told_the_peer(void **unused)
+static void queue_at_the_warning_level_does_not_warn_the_peer(void **unused)
 {
     (void)unused;
     fill_to(WARNING);
@@ -299,7 +299,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
         TEST(queue_below_the_warning_level_has_no_effect),
-        TEST(queue_at_the_warning_level_is_noted_but_not_told_the_peer),
+        TEST(queue_at_the_warning_level_does_not_warn_the_peer),
         TEST(queue_at_the_critical_level_warns_the_peer_and_starts_the_grace_period),
         TEST(queue_below_the_warning_level_again_has_recovered),
         TEST(second_slow_phase_gets_a_new_warning_and_a_new_grace_period),

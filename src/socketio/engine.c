@@ -59,7 +59,8 @@ void engine_open(struct engine *engine, struct connection *connection, bool upgr
                                                 .ping_interval_ms = config->ping_interval_ms,
                                                 .ping_timeout_ms = config->ping_timeout_ms,
                                                 .payload_bytes_max = config->max_payload_bytes});
-    if (text.failed || !connection_send_text(connection, buffer_slice(&text), 0))
+    if (text.failed ||
+        !connection_send_frame(connection, WEBSOCKET_OPCODE_TEXT, buffer_slice(&text), 0))
         connection_fail(connection);
     buffer_free(&text);
     engine->awaits_pong = false;
@@ -96,7 +97,7 @@ bool engine_ping(struct engine *engine, struct connection *connection)
     engine->awaits_pong = true;
     engine->ping_at_ms = engine_now_ms(connection) + engine_config_of(connection)->ping_timeout_ms;
     connection_wake_at(connection, engine->ping_at_ms);
-    return connection_send_text(connection, SLICE("2"), PING_KEY);
+    return connection_send_frame(connection, WEBSOCKET_OPCODE_TEXT, SLICE("2"), PING_KEY);
 }
 
 int64_t engine_tick(struct engine *engine, struct connection *connection)

@@ -5,7 +5,7 @@
  *   WebSocket frames ──► │ connection_receive() ──► owner->on_payload()     │ ──► engine_receive()
  *   polling, POST    ──► │   (each packet once, as in a WebSocket frame)    │       │ ping, pong, close
  *                        │                                                  │       ▼ ENGINE_MESSAGE
- *   WebSocket frames ◄── │ outbound queue ◄── connection_queue(), …_text()  │ ◄── Socket.IO
+ *   WebSocket frames ◄── │ outbound queue ◄── connection_queue(), …_frame() │ ◄── Socket.IO
  *   polling, GET     ◄── │   connection_take_payload()                      │
  *                        └──────────────────────────────────────────────────┘
  *

@@ -86,7 +86,7 @@ static void on_probe_payload(struct connection *connection, char *data, size_t l
         connection_receive(socketio_connection(probe->polling->session), data, len, binary);
     } else if (slice_is(packet, "2probe")) {
         probe->state = PROBE_SPOKEN;
-        if (!connection_send_text(connection, SLICE("3probe"), 0))
+        if (!connection_send_frame(connection, WEBSOCKET_OPCODE_TEXT, SLICE("3probe"), 0))
             connection_fail(connection);
         polling_release(probe->polling);
     } else if (slice_is(packet, "5")) {

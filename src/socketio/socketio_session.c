@@ -35,9 +35,10 @@ void socketio_send(struct socketio_session *socketio, struct buffer *packet)
     bool sent = !packet->failed;
     if (sent && connection->dialect->pack) {
         connection->dialect->pack(packet->data, packet->len, &packed);
-        sent = !packed.failed && connection_send_binary(connection, buffer_slice(&packed));
+        sent = !packed.failed &&
+               connection_send_frame(connection, WEBSOCKET_OPCODE_BINARY, buffer_slice(&packed), 0);
     } else if (sent) {
-        sent = connection_send_text(connection, buffer_slice(packet), 0);
+        sent = connection_send_frame(connection, WEBSOCKET_OPCODE_TEXT, buffer_slice(packet), 0);
     }
     if (!sent)
         connection_fail(connection);
