@@ -171,13 +171,13 @@ static void check_service_is_normal(void)
     end_play();
 }
 
-/* Plays once with allocations failing as `arm` sets up; returns how many failed. */
-static size_t play_without_memory(void (*arm)(size_t n), size_t n)
+/* Plays once with allocations failing as `fail_at` sets up; returns how many failed. */
+static size_t play_without_memory(alloc_fault_start fail_at, size_t n)
 {
     world_open(&world, WORLD_DEFAULTS);
     prepare(&alice, "alice");
     prepare(&bob, "bob");
-    arm(n);
+    fail_at(n);
     play();
     size_t failed = alloc_fault_off();
     end_play();

@@ -108,7 +108,7 @@ void exchange_reply(struct exchange **exchange, unsigned status, const char *con
     if (failed)
         stream_close(&session->stream);
     else
-        http_session_answered(session, false);
+        http_session_answered(session);
 }
 
 void exchange_reply_json(struct exchange **exchange, unsigned status, struct buffer *json)

@@ -24,7 +24,7 @@ static const struct {
     {INT64_MIN, "Sat, 01 Jan 0000 00:00:00 GMT"},
 };
 
-static void dates_are_written_as_http_has_them(void **unused)
+static void dates_are_written_in_the_format_of_rfc_9110(void **unused)
 {
     (void)unused;
     struct http_date date = {0};
@@ -34,7 +34,7 @@ static void dates_are_written_as_http_has_them(void **unused)
     }
 }
 
-static void a_second_is_written_once(void **unused)
+static void text_is_formatted_once_a_second(void **unused)
 {
     (void)unused;
     struct http_date date = {0};
@@ -47,8 +47,8 @@ static void a_second_is_written_once(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dates_are_written_as_http_has_them),
-        cmocka_unit_test(a_second_is_written_once),
+        cmocka_unit_test(dates_are_written_in_the_format_of_rfc_9110),
+        cmocka_unit_test(text_is_formatted_once_a_second),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

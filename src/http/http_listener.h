@@ -1,12 +1,12 @@
 /*
- * An HTTP listener: what the HTTP connections of one listening address share, and who answers their requests.
+ * An HTTP listener: what the HTTP connections of one listening address share, and the owner that answers them.
  *
  *   socket accepted ──http_listener_accept()──► http_session.h ──each request──► exchange.h
  *                                                                              │ owner->answer()
  *                                                answer ◄──exchange_reply…()───┘
  *
- * The owner embeds the listener in a struct of its own, which it finds again by CONTAINER_OF, and knows the
- * resources: a gateway's are in api/api_context.h. This folder knows none.
+ * The owner embeds the listener in a struct of its own, which it finds again by CONTAINER_OF, and serves the
+ * resources: a gateway's are in api/api_context.h. This folder has none.
  *
  * One thread, that of the loop.
  */

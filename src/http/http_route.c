@@ -7,16 +7,7 @@ static const char *const METHOD_NAMES[] = {
     [HTTP1_PATCH] = "PATCH",   [HTTP1_DELETE] = "DELETE",
 };
 
-static bool take_route_parameter(struct exchange *exchange, size_t index, struct slice segment)
-{
-    size_t len;
-    if (index >= EXCHANGE_PARAMETERS_MAX || segment.len > EXCHANGE_PARAMETER_BYTES_MAX ||
-        !http1_percent_decode(segment, exchange->parameter_bytes[index], &len) || len == 0)
-        return false;
-    exchange->parameters[index] = (struct slice){exchange->parameter_bytes[index], len};
-    return true;
-}
-
+/* Puts the decoded parameters of the path into the exchange. */
 static bool http_route_matches(struct exchange *exchange, const char *pattern)
 {
     struct slice want = slice_after(slice_of(pattern), 1);
@@ -27,8 +18,14 @@ static bool http_route_matches(struct exchange *exchange, const char *pattern)
         want = slice_split(want, '/', &want_segment);
         have = slice_split(have, '/', &have_segment);
         if (want_segment.len && want_segment.data[0] == '{') {
-            if (!take_route_parameter(exchange, parameters++, have_segment))
+            size_t len;
+            if (parameters == EXCHANGE_PARAMETERS_MAX ||
+                have_segment.len > EXCHANGE_PARAMETER_BYTES_MAX)
                 return false;
+            char *bytes = exchange->parameter_bytes[parameters];
+            if (!http1_percent_decode(have_segment, bytes, &len) || len == 0)
+                return false;
+            exchange->parameters[parameters++] = (struct slice){bytes, len};
         } else if (!slice_equal(want_segment, have_segment)) {
             return false;
         }

@@ -10,8 +10,6 @@ static struct http_session *http_session_of(struct stream *stream)
     return CONTAINER_OF(stream, struct http_session, stream);
 }
 
-static void http_session_parse(struct http_session *session);
-
 static void http_session_set_timer(struct http_session *session, int64_t after_ms)
 {
     struct loop *loop = session->listener->loop;
@@ -62,9 +60,8 @@ static void http_session_refuse(struct http_session *session, unsigned status, c
     exchange_error(&exchange, status, code, text);
 }
 
-void http_session_answered(struct http_session *session, bool close_after)
+void http_session_answered(struct http_session *session)
 {
-    session->close_after |= close_after;
     stream_want_write(&session->stream);
     http_session_set_state(session, session->close_after ? HTTP_CLOSING : HTTP_SENDING);
 }
@@ -134,10 +131,15 @@ static void http_session_start_exchange(struct http_session *session, size_t hea
         http_session_start_body(session);
 }
 
-static void http_session_parse_head(struct http_session *session)
+/* Parses the bytes received so far. */
+static void http_session_parse(struct http_session *session)
 {
     static _Thread_local struct http1_head head; /* static because it is large */
-    if (session->in.len == 0)
+    if (session->state == HTTP_BODY) {
+        http_session_parse_body(session);
+        return;
+    }
+    if (session->state != HTTP_HEAD || session->in.len == 0)
         return;
     switch (http1_parse(buffer_slice(&session->in), &session->scanned, &head)) {
     case HTTP1_INCOMPLETE:
@@ -149,15 +151,6 @@ static void http_session_parse_head(struct http_session *session)
         http_session_start_exchange(session, head.len);
         break;
     }
-}
-
-/* Parses the bytes received so far. */
-static void http_session_parse(struct http_session *session)
-{
-    if (session->state == HTTP_HEAD)
-        http_session_parse_head(session);
-    else if (session->state == HTTP_BODY)
-        http_session_parse_body(session);
 }
 
 /* ---- the stream's owner ---- */

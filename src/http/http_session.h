@@ -64,6 +64,6 @@ void http_session_move_in(struct http_listener *listener, struct http_moved_conn
 void http_session_accept_moved(struct http_listener *listener, int fd, struct slice bytes);
 
 /* The answer is in `out`: sends it, then continues with the next request or closes. */
-void http_session_answered(struct http_session *session, bool close_after);
+void http_session_answered(struct http_session *session);
 
 #endif

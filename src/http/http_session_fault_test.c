@@ -1,7 +1,7 @@
 /*
- * HTTP without memory: a row of requests is made with the first, second, third … allocation failing, then
- * with all failing from each on. Whatever fails, a request is answered or its connection closed, nothing
- * leaks (the sanitizer tells), and afterwards all is served as before.
+ * HTTP when out of memory. A series of requests is sent with the first, second, third … allocation failing,
+ * then with all allocations failing from each one on. Whatever fails, each request is answered or its connection
+ * is closed. Nothing leaks (the sanitizer checks), and afterwards all requests are served as before.
  */
 #include "http/http_session.h"
 
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-static const struct pending_reply {
+static const struct request {
     const char *line;
     const char *body;
     unsigned status; /* with memory */
@@ -45,29 +45,29 @@ static struct world world;
 static struct client alice, bob;
 static char token[WORLD_TOKEN_BYTES_MAX];
 
-static unsigned ask(const struct pending_reply *request)
+static unsigned send_request(const struct request *request)
 {
     client_print(&alice,
                  "%s HTTP/1.1\r\nHost: test\r\nOrigin: https://page.example\r\n"
                  "Authorization: Bearer %s\r\nContent-Length: %zu\r\n\r\n%s",
                  request->line, token, strlen(request->body), request->body);
     unsigned status = client_response(&alice);
-    if (status == 0) { /* a call of the ledger without memory is answered by the clock */
+    if (status == 0) { /* the ledger answers by its time limit */
         world_advance(&world, LEDGER_TIME_LIMIT_MS);
         status = client_response(&alice);
     }
     return status;
 }
 
-static void ask_all(bool with_memory)
+static void send_all_requests(bool with_memory)
 {
     client_dial(&alice, &world, 0);
     for (size_t i = 0; i < REQUESTS; i++) {
-        unsigned status = ask(&requests[i]);
+        unsigned status = send_request(&requests[i]);
         if (with_memory)
             assert_int_equal(status, requests[i].status);
         else if (status == 0 && !alice.ended)
-            fail_msg("%s was left without an answer", requests[i].line);
+            fail_msg("%s was not answered", requests[i].line);
         if (!alice.ended && !client_has(&alice, "Connection: close"))
             continue;
         client_hang_up(&alice);
@@ -76,34 +76,34 @@ static void ask_all(bool with_memory)
     client_hang_up(&alice);
 }
 
-static size_t ask_without_memory(void (*arm)(size_t n), size_t n)
+static size_t send_requests_without_memory(alloc_fault_start fail_at, size_t n)
 {
-    arm(n);
-    ask_all(false);
+    fail_at(n);
+    send_all_requests(false);
     size_t failed = alloc_fault_off();
-    ask_all(true);
+    send_all_requests(true);
     world_advance(&world, 1000);
     assert_int_equal(world.rest->listener.session_count, 0);
     return failed;
 }
 
-static void without_memory_requests_are_answered_or_the_connection_closed(void **unused)
+static void requests_are_answered_or_the_connection_closed_when_out_of_memory(void **unused)
 {
     (void)unused;
-    static void (*const arms[])(size_t n) = {alloc_fault_after, alloc_fault_from};
+    static const alloc_fault_start starts[] = {alloc_fault_after, alloc_fault_from};
     world_open(&world, WORLD_DEFAULTS);
     world_token(&world, "alice", "admin deliver", 3600000, token);
     for (int i = 0; i < 2; i++) {
         size_t n = 1;
-        while (ask_without_memory(arms[i], n))
+        while (send_requests_without_memory(starts[i], n))
             n++;
-        assert_in_range(n, 50, 5000); /* that many places were tried */
+        assert_in_range(n, 50, 5000); /* the number of allocations that failed in turn */
     }
     world_close(&world);
 }
 
-/* A head and a body in pieces, the client gone in the middle: what was kept of it is given back. */
-static void without_memory_requests_in_pieces_leave_nothing_behind(void **unused)
+/* Head and body arrive in pieces, and the client closes in the middle. */
+static void request_cut_off_in_pieces_leaves_nothing_behind_when_out_of_memory(void **unused)
 {
     (void)unused;
     static const char text[] = "PATCH /v1/me HTTP/1.1\r\nHost: test\r\n"
@@ -128,8 +128,8 @@ static void without_memory_requests_in_pieces_leave_nothing_behind(void **unused
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_memory_requests_are_answered_or_the_connection_closed),
-        cmocka_unit_test(without_memory_requests_in_pieces_leave_nothing_behind),
+        cmocka_unit_test(requests_are_answered_or_the_connection_closed_when_out_of_memory),
+        cmocka_unit_test(request_cut_off_in_pieces_leaves_nothing_behind_when_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* One HTTP connection on virtual time: requests in turn, slow and vanishing peers, bounds, draining. */
+/* One HTTP connection on virtual time: requests in turn, slow and vanishing peers, limits, draining. */
 #include "http/http_session.h"
 
 #include "base/container.h"
@@ -35,7 +35,7 @@ static int close_world(void **unused)
     return 0;
 }
 
-static void ask(const char *method, const char *path, const char *token)
+static void send_request(const char *method, const char *path, const char *token)
 {
     client_print(&alice, "%s %s HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer %s\r\n\r\n", method,
                  path, token);
@@ -43,7 +43,7 @@ static void ask(const char *method, const char *path, const char *token)
 
 /* ---- time ---- */
 
-static void one_who_says_nothing_is_closed_in_time(void **unused)
+static void silent_peer_is_closed_after_the_header_timeout(void **unused)
 {
     (void)unused;
     world_advance(&world, HEADER_TIMEOUT_MS - 1);
@@ -52,12 +52,12 @@ static void one_who_says_nothing_is_closed_in_time(void **unused)
     client_expect_end(&alice);
 }
 
-static void a_slow_head_is_answered_408_and_closed(void **unused)
+static void slow_head_is_answered_408_and_closed(void **unused)
 {
     (void)unused;
     world_advance(&world, 5000);
     client_print(&alice, "GET /healthz HT");
-    for (int i = 0; i < 9; i++) { /* a byte now and then does not prolong it */
+    for (int i = 0; i < 9; i++) { /* single bytes do not prolong the timeout */
         world_advance(&world, 1000);
         client_print(&alice, i == 0 ? "TP/1.1\r\nX" : "x");
     }
@@ -69,7 +69,7 @@ static void a_slow_head_is_answered_408_and_closed(void **unused)
     client_expect_end(&alice);
 }
 
-static void a_slow_body_is_answered_408_and_closed(void **unused)
+static void slow_body_is_answered_408_and_closed(void **unused)
 {
     (void)unused;
     client_print(&alice, HALF_A_BODY);
@@ -80,7 +80,7 @@ static void a_slow_body_is_answered_408_and_closed(void **unused)
     client_expect_end(&alice);
 }
 
-static void an_idle_connection_is_kept_so_long_and_no_longer(void **unused)
+static void idle_connection_is_closed_after_the_idle_timeout(void **unused)
 {
     (void)unused;
     client_print(&alice, HEALTH);
@@ -92,8 +92,8 @@ static void an_idle_connection_is_kept_so_long_and_no_longer(void **unused)
     client_expect_end(&alice);
 }
 
-/* Its first bytes came with the request before: its time runs from that one's answer. */
-static void half_a_request_behind_another_has_a_header_s_time_not_an_idle_one_s(void **unused)
+/* The timeout starts with the answer to the request before it. */
+static void incomplete_pipelined_request_has_the_header_timeout(void **unused)
 {
     (void)unused;
     client_print(&alice, HEALTH "GET /healthz HT");
@@ -103,12 +103,12 @@ static void half_a_request_behind_another_has_a_header_s_time_not_an_idle_one_s(
     client_expect_end(&alice);
 }
 
-static void a_peer_that_stays_after_its_last_answer_is_cut_off(void **unused)
+static void peer_that_stays_after_its_last_answer_is_cut_off(void **unused)
 {
     (void)unused;
     client_print(&alice, "GET /healthz HTTP/1.0\r\n\r\n");
     assert_int_equal(client_response(&alice), 200);
-    assert_int_equal(client_next(&alice), CLIENT_END); /* our half */
+    assert_int_equal(client_next(&alice), CLIENT_END); /* our side was shut down */
     world_advance(&world, CLOSE_TIMEOUT_MS - 1);
     assert_int_equal(world.rest->listener.session_count, 1);
     world_advance(&world, 1);
@@ -123,11 +123,11 @@ static void pipelined_requests_are_answered_in_order_one_at_a_time(void **unused
     char token[WORLD_TOKEN_BYTES_MAX];
     world_token(&world, "alice", "", 60000, token);
     world.ledger.holding = true;
-    ask("GET", "/v1/me", token);
+    send_request("GET", "/v1/me", token);
     client_print(&alice, HEALTH HEALTH);
-    ask("GET", "/no/such/path", token);
+    send_request("GET", "/no/such/path", token);
     assert_int_equal(client_response(&alice), 0);
-    assert_int_equal(world_metric(&world, METRIC_HTTP_REQUESTS), 0); /* nobody jumps the queue */
+    assert_int_equal(world_metric(&world, METRIC_HTTP_REQUESTS), 0); /* answers keep the order */
     fake_ledger_release_all(&world.ledger);
     assert_int_equal(client_response(&alice), 200);
     assert_true(client_has(&alice, "\"user_id\":\"alice\""));
@@ -136,7 +136,7 @@ static void pipelined_requests_are_answered_in_order_one_at_a_time(void **unused
     assert_int_equal(client_response(&alice), 404);
 }
 
-static void a_burst_of_requests_is_answered_whole(void **unused)
+static void every_request_of_a_burst_is_answered(void **unused)
 {
     (void)unused;
     enum { REQUESTS = 1000 };
@@ -151,7 +151,7 @@ static void a_burst_of_requests_is_answered_whole(void **unused)
     assert_int_equal(answered, 3 * REQUESTS);
 }
 
-static void answers_nobody_reads_do_not_pile_up(void **unused)
+static void answers_that_are_not_read_do_not_accumulate(void **unused)
 {
     (void)unused;
     client_dial(&bob, &world, 4096);
@@ -167,13 +167,13 @@ static void answers_nobody_reads_do_not_pile_up(void **unused)
     client_hang_up(&bob);
 }
 
-static void a_peer_that_shuts_its_side_down_gets_its_answer(void **unused)
+static void peer_that_shuts_its_side_down_gets_its_answer(void **unused)
 {
     (void)unused;
     char token[WORLD_TOKEN_BYTES_MAX];
     world_token(&world, "alice", "", 60000, token);
     world.ledger.holding = true;
-    ask("GET", "/v1/me", token);
+    send_request("GET", "/v1/me", token);
     shutdown(alice.fd, SHUT_WR);
     world_settle(&world);
     fake_ledger_release_all(&world.ledger);
@@ -182,7 +182,7 @@ static void a_peer_that_shuts_its_side_down_gets_its_answer(void **unused)
     assert_int_equal(world.rest->listener.session_count, 0);
 }
 
-static void a_peer_that_ends_after_its_last_request_is_not_waited_for(void **unused)
+static void connection_of_a_peer_that_ended_closes_after_the_last_answer(void **unused)
 {
     (void)unused;
     client_print(&alice, "GET /healthz HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
@@ -192,7 +192,7 @@ static void a_peer_that_ends_after_its_last_request_is_not_waited_for(void **unu
     client_expect_end(&alice);
 }
 
-static void a_body_is_asked_for_where_the_peer_waits_for_that(void **unused)
+static void expect_continue_is_answered_with_100(void **unused)
 {
     (void)unused;
     client_print(&alice, "PATCH /v1/me HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\n"
@@ -202,7 +202,7 @@ static void a_body_is_asked_for_where_the_peer_waits_for_that(void **unused)
     assert_int_equal(client_response(&alice), 401);
 }
 
-static void a_body_beyond_the_bound_is_refused(void **unused)
+static void body_beyond_the_limit_is_answered_413(void **unused)
 {
     (void)unused;
     client_print(&alice, "PATCH /v1/me HTTP/1.1\r\nHost: test\r\nContent-Length: 1001\r\n\r\n");
@@ -210,7 +210,7 @@ static void a_body_beyond_the_bound_is_refused(void **unused)
     client_expect_end(&alice);
 }
 
-static void a_head_that_is_none_is_refused_and_the_rest_not_taken_for_a_request(void **unused)
+static void malformed_head_is_refused_and_the_bytes_after_it_are_ignored(void **unused)
 {
     (void)unused;
     client_print(&alice, "GET /healthz HTTP/1.1\nHost: test\n\n" HEALTH);
@@ -219,7 +219,7 @@ static void a_head_that_is_none_is_refused_and_the_rest_not_taken_for_a_request(
     assert_int_equal(world_metric(&world, METRIC_PROTOCOL_ERRORS), 1);
 }
 
-static void a_path_under_another_method_says_which(void **unused)
+static void wrong_method_is_answered_405_with_the_allowed_methods(void **unused)
 {
     (void)unused;
     client_print(&alice, "DELETE /v1/me HTTP/1.1\r\nHost: test\r\n\r\n");
@@ -227,22 +227,22 @@ static void a_path_under_another_method_says_which(void **unused)
     assert_true(client_has(&alice, "Allow: GET, HEAD, PATCH\r\n"));
 }
 
-static void scopes_are_asked_for(void **unused)
+static void admin_routes_need_the_admin_scope(void **unused)
 {
     (void)unused;
     char token[WORLD_TOKEN_BYTES_MAX];
     world_token(&world, "alice", "", 60000, token);
-    ask("GET", "/admin/v1/gateways", token);
+    send_request("GET", "/admin/v1/gateways", token);
     assert_int_equal(client_response(&alice), 403);
     world_token(&world, "alice", "admin", 60000, token);
-    ask("GET", "/admin/v1/gateways", token);
+    send_request("GET", "/admin/v1/gateways", token);
     assert_int_equal(client_response(&alice), 200);
-    ask("GET", "/admin/v1/gateways", "no.such.token");
+    send_request("GET", "/admin/v1/gateways", "no.such.token");
     assert_int_equal(client_response(&alice), 401);
 }
 
-/* Two tokens name two people, and a proxy may have looked at the other one. */
-static void two_authorizations_are_refused(void **unused)
+/* A proxy may have checked the other one of two tokens. */
+static void second_authorization_header_is_refused(void **unused)
 {
     (void)unused;
     char token[WORLD_TOKEN_BYTES_MAX];
@@ -256,19 +256,19 @@ static void two_authorizations_are_refused(void **unused)
         assert_int_equal(client_response(&alice), 400);
         assert_true(client_has(&alice, "more than one Authorization"));
     }
-    ask("GET", "/v1/me", token);
+    send_request("GET", "/v1/me", token);
     assert_int_equal(client_response(&alice), 200);
 }
 
 /* ---- bounds and draining ---- */
 
-static void beyond_the_bound_connections_are_refused(void **unused)
+static void connection_beyond_the_limit_is_refused(void **unused)
 {
     (void)unused;
     char token[WORLD_TOKEN_BYTES_MAX];
     world_token(&world, "alice", "", 60000, token);
     world.ledger.holding = true;
-    ask("GET", "/v1/me", token);
+    send_request("GET", "/v1/me", token);
     world_settle(&world);
     world.rest->connections_max = 1;
     client_dial(&bob, &world, 0);
@@ -280,8 +280,8 @@ static void beyond_the_bound_connections_are_refused(void **unused)
     assert_int_equal(client_response(&alice), 200);
 }
 
-/* Half a request is none, and keeps its place from when it began. */
-static void who_waits_longest_for_a_request_gives_way(void **unused)
+/* An incomplete request counts as none, and its wait starts when it began. */
+static void connection_that_waits_longest_for_a_request_is_displaced(void **unused)
 {
     (void)unused;
     static struct client carol;
@@ -314,7 +314,7 @@ static void who_waits_longest_for_a_request_gives_way(void **unused)
 }
 
 /* A connection that is ending still has its descriptor. */
-static void connections_that_are_ending_count_for_the_bound(void **unused)
+static void ending_connections_count_for_the_limit(void **unused)
 {
     (void)unused;
     client_connect(&bob, &world, "bob");
@@ -328,14 +328,14 @@ static void connections_that_are_ending_count_for_the_bound(void **unused)
     client_hang_up(&bob);
 }
 
-static void a_drain_closes_the_idle_and_answers_those_who_asked(void **unused)
+static void drain_closes_idle_connections_and_answers_pending_requests(void **unused)
 {
     (void)unused;
     char token[WORLD_TOKEN_BYTES_MAX];
     client_dial(&bob, &world, 0);
     world_token(&world, "alice", "", 60000, token);
     world.ledger.holding = true;
-    ask("GET", "/v1/me", token);
+    send_request("GET", "/v1/me", token);
     world_settle(&world);
     world_drain(&world);
     assert_false(world_drained(&world));
@@ -347,8 +347,8 @@ static void a_drain_closes_the_idle_and_answers_those_who_asked(void **unused)
     assert_true(world_drained(&world));
 }
 
-/* What a load balancer with a connection of its own sees of a drain. */
-static void while_others_leave_a_kept_connection_is_told_of_the_drain(void **unused)
+/* A load balancer may keep one connection open for its checks. */
+static void readiness_check_on_a_kept_connection_reports_the_drain(void **unused)
 {
     (void)unused;
     struct client balancer;
@@ -366,14 +366,14 @@ static void while_others_leave_a_kept_connection_is_told_of_the_drain(void **unu
     client_hang_up(&bob);
 }
 
-static void when_the_drain_s_time_is_up_nobody_is_waited_for(void **unused)
+static void drain_timeout_closes_connections_with_pending_requests(void **unused)
 {
     (void)unused;
     char token[WORLD_TOKEN_BYTES_MAX];
     world_token(&world, "alice", "", 60000, token);
     world.handlers->ledger->time_limit_ms = 3600000;
     world.ledger.holding = true;
-    ask("GET", "/v1/me", token);
+    send_request("GET", "/v1/me", token);
     world_settle(&world);
     world_drain(&world);
     world_advance(&world, world.config.gateway.shutdown.drain_timeout_ms - 1);
@@ -381,7 +381,7 @@ static void when_the_drain_s_time_is_up_nobody_is_waited_for(void **unused)
     world_advance(&world, 1);
     client_expect_end(&alice);
     assert_true(world_drained(&world));
-    fake_ledger_release_all(&world.ledger); /* the answer finds nobody */
+    fake_ledger_release_all(&world.ledger); /* the answer is dropped */
     world_settle(&world);
 }
 
@@ -389,29 +389,29 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
-        TEST(one_who_says_nothing_is_closed_in_time),
-        TEST(a_slow_head_is_answered_408_and_closed),
-        TEST(a_slow_body_is_answered_408_and_closed),
-        TEST(an_idle_connection_is_kept_so_long_and_no_longer),
-        TEST(half_a_request_behind_another_has_a_header_s_time_not_an_idle_one_s),
-        TEST(a_peer_that_stays_after_its_last_answer_is_cut_off),
+        TEST(silent_peer_is_closed_after_the_header_timeout),
+        TEST(slow_head_is_answered_408_and_closed),
+        TEST(slow_body_is_answered_408_and_closed),
+        TEST(idle_connection_is_closed_after_the_idle_timeout),
+        TEST(incomplete_pipelined_request_has_the_header_timeout),
+        TEST(peer_that_stays_after_its_last_answer_is_cut_off),
         TEST(pipelined_requests_are_answered_in_order_one_at_a_time),
-        TEST(a_burst_of_requests_is_answered_whole),
-        TEST(answers_nobody_reads_do_not_pile_up),
-        TEST(a_peer_that_shuts_its_side_down_gets_its_answer),
-        TEST(a_peer_that_ends_after_its_last_request_is_not_waited_for),
-        TEST(a_body_is_asked_for_where_the_peer_waits_for_that),
-        TEST(a_body_beyond_the_bound_is_refused),
-        TEST(a_head_that_is_none_is_refused_and_the_rest_not_taken_for_a_request),
-        TEST(a_path_under_another_method_says_which),
-        TEST(scopes_are_asked_for),
-        TEST(two_authorizations_are_refused),
-        TEST(beyond_the_bound_connections_are_refused),
-        TEST(who_waits_longest_for_a_request_gives_way),
-        TEST(connections_that_are_ending_count_for_the_bound),
-        TEST(a_drain_closes_the_idle_and_answers_those_who_asked),
-        TEST(while_others_leave_a_kept_connection_is_told_of_the_drain),
-        TEST(when_the_drain_s_time_is_up_nobody_is_waited_for),
+        TEST(every_request_of_a_burst_is_answered),
+        TEST(answers_that_are_not_read_do_not_accumulate),
+        TEST(peer_that_shuts_its_side_down_gets_its_answer),
+        TEST(connection_of_a_peer_that_ended_closes_after_the_last_answer),
+        TEST(expect_continue_is_answered_with_100),
+        TEST(body_beyond_the_limit_is_answered_413),
+        TEST(malformed_head_is_refused_and_the_bytes_after_it_are_ignored),
+        TEST(wrong_method_is_answered_405_with_the_allowed_methods),
+        TEST(admin_routes_need_the_admin_scope),
+        TEST(second_authorization_header_is_refused),
+        TEST(connection_beyond_the_limit_is_refused),
+        TEST(connection_that_waits_longest_for_a_request_is_displaced),
+        TEST(ending_connections_count_for_the_limit),
+        TEST(drain_closes_idle_connections_and_answers_pending_requests),
+        TEST(readiness_check_on_a_kept_connection_reports_the_drain),
+        TEST(drain_timeout_closes_connections_with_pending_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,13 +133,13 @@ static void prepare(void)
     memset(answered, 0, sizeof(answered));
 }
 
-static size_t play_without_memory(void (*arm)(size_t n), size_t n)
+static size_t play_without_memory(alloc_fault_start fail_at, size_t n)
 {
     world_open(&world, WORLD_DEFAULTS);
     fake_ledger_befriend(&world.ledger, "alice", "bob");
     client_connect(&bob, &world, "bob");
     prepare();
-    arm(n);
+    fail_at(n);
     play();
     size_t failed = alloc_fault_off();
     check();

@@ -99,11 +99,11 @@ static void play(void)
         ask(at);
 }
 
-static size_t play_without_memory(void (*arm)(size_t n), size_t n)
+static size_t play_without_memory(alloc_fault_start fail_at, size_t n)
 {
     world_open(&world, WORLD_DEFAULTS);
     pack_all();
-    arm(n);
+    fail_at(n);
     play();
     size_t failed = alloc_fault_off();
     client_hang_up(&alice);
