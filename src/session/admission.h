@@ -4,7 +4,7 @@
  *   admission_begin() ──► token verified ──► client present, gateway takes sessions ──► lease opened
  *        ──► hooks->prepare(), if there is one ──admission_resume()──► hooks->open_session() ──► on_end()
  *
- * Each step may refuse the client; on_end() then says why. The lease comes before the session, because a
+ * Each step may refuse the client; on_end() gets the reason. The lease comes before the session, because a
  * connection that cannot be registered must not be accepted. From then on events are routed to this gateway, so
  * `prepare` can fetch earlier ones and miss none. If no session is opened, the lease is closed again.
  *
@@ -33,7 +33,7 @@ enum admission_result {
 struct admission;
 
 struct admission_hooks {
-    /* Whether the client is still there. */
+    /* Whether the client is still connected. */
     bool (*is_present)(const struct admission *admission);
     /* May be NULL. Why the client's transport takes no sessions at present; NULL: it does. */
     const char *(*refusal)(const struct admission *admission);
@@ -41,7 +41,7 @@ struct admission_hooks {
     void (*prepare)(struct admission *admission);
     /* Makes the session. Returns false when out of memory. */
     bool (*open_session)(struct admission *admission);
-    /* The end, exactly once. `text` says why the client was refused; NULL for ADMITTED and CLIENT_GONE. */
+    /* The end, exactly once. `text` is why the client was refused; NULL for ADMITTED and CLIENT_GONE. */
     void (*on_end)(struct admission *admission, enum admission_result result, const char *text);
 };
 

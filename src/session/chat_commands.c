@@ -45,7 +45,7 @@ struct chat_opening {
     char text[CHAT_ID_BYTES_MAX + SNAPSHOT_USERS_MAX * USER_ID_BYTES_MAX];
 };
 
-static struct slice keep_id(struct chat_opening *opening, struct slice id)
+static struct slice keep_opening_id(struct chat_opening *opening, struct slice id)
 {
     char *at = opening->text + opening->text_len;
     memcpy(at, id.data, id.len);
@@ -71,7 +71,7 @@ static void on_member_views_decided(void *arg, const struct slice *users,
 }
 
 /* The user's index among the typing users; typing_count: not among them. */
-static size_t find_typing(const struct chat_opening *opening, struct slice user)
+static size_t find_typing_user(const struct chat_opening *opening, struct slice user)
 {
     size_t index = 0;
     while (index < opening->typing_count && !slice_equal(opening->users[index], user))
@@ -81,8 +81,9 @@ static size_t find_typing(const struct chat_opening *opening, struct slice user)
 
 /* Chooses the visible typing users, then the members by id. So neither the order nor the choice reveals that a
  * hidden user is typing. */
-static size_t choose_presences(const struct chat_opening *opening, const struct presence *presences,
-                               struct presence shown[SNAPSHOT_PRESENCES_MAX])
+static size_t choose_shown_presences(const struct chat_opening *opening,
+                                     const struct presence *presences,
+                                     struct presence shown[SNAPSHOT_PRESENCES_MAX])
 {
     size_t count = 0;
     const struct presence *other = presences + opening->typing_count;
@@ -90,22 +91,12 @@ static size_t choose_presences(const struct chat_opening *opening, const struct 
         if (opening->visible[i])
             shown[count++] = presences[i];
     for (size_t i = 0; i < opening->member_count && count < SNAPSHOT_PRESENCES_MAX; i++) {
-        size_t typing = find_typing(opening, opening->members[i]);
+        size_t typing = find_typing_user(opening, opening->members[i]);
         if (typing == opening->typing_count)
             shown[count++] = *other++;
         else if (!opening->visible[typing])
             shown[count++] = presences[typing];
     }
-    return count;
-}
-
-/* Moves the visible typing users, except the viewer, to the front and returns how many there are. */
-static size_t choose_typing(struct chat_opening *opening, struct slice viewer)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < opening->typing_count; i++)
-        if (opening->visible[i] && !slice_equal(opening->users[i], viewer))
-            opening->users[count++] = opening->users[i];
     return count;
 }
 
@@ -122,15 +113,18 @@ static void on_member_presences_read(void *arg, bool ok, const struct presence *
         return;
     }
     struct presence shown[SNAPSHOT_PRESENCES_MAX];
-    size_t shown_count = choose_presences(opening, presences, shown);
-    struct message snapshot = {
-        .type = MESSAGE_CHAT_SNAPSHOT,
-        .chat_snapshot = {.chat_id = opening->chat_id,
-                          .presences = shown,
-                          .presence_count = shown_count,
-                          .typing = opening->users,
-                          .typing_count = choose_typing(opening, session_user(session)),
-                          .latest_sequence = opening->latest_sequence}};
+    size_t shown_count = choose_shown_presences(opening, presences, shown);
+    size_t typing_count = 0; /* the visible ones except the viewer, moved to the front */
+    for (size_t i = 0; i < opening->typing_count; i++)
+        if (opening->visible[i] && !slice_equal(opening->users[i], session_user(session)))
+            opening->users[typing_count++] = opening->users[i];
+    struct message snapshot = {.type = MESSAGE_CHAT_SNAPSHOT,
+                               .chat_snapshot = {.chat_id = opening->chat_id,
+                                                 .presences = shown,
+                                                 .presence_count = shown_count,
+                                                 .typing = opening->users,
+                                                 .typing_count = typing_count,
+                                                 .latest_sequence = opening->latest_sequence}};
     pending_reply_send(&opening->pending, &snapshot);
     free(opening);
 }
@@ -149,10 +143,10 @@ static void on_opening_typing_read(void *arg, enum state_status status,
     struct typing_views *views = &session->context->typing->views;
     for (size_t i = 0; status == STATE_OK && i < count; i++)
         if (typing_view_follow(views, opening->chat_id, users[i].user_id, users[i].left_ms))
-            opening->users[opening->typing_count++] = keep_id(opening, users[i].user_id);
+            opening->users[opening->typing_count++] = keep_opening_id(opening, users[i].user_id);
     opening->count = opening->typing_count;
     for (size_t i = 0; i < opening->member_count; i++)
-        if (find_typing(opening, opening->members[i]) == opening->typing_count)
+        if (find_typing_user(opening, opening->members[i]) == opening->typing_count)
             opening->users[opening->count++] = opening->members[i];
     struct presence_query_handler handler = {
         .on_decided = on_member_views_decided, .done = on_member_presences_read, .arg = opening};
@@ -185,7 +179,7 @@ static void on_chat_to_open_read(void *arg, const struct ledger_chat_outcome *ou
     while (opening->member_count < SNAPSHOT_PRESENCES_MAX &&
            opening->member_count < outcome->chat.member_count) {
         size_t index = opening->member_count++;
-        opening->members[index] = keep_id(opening, outcome->chat.members[index]);
+        opening->members[index] = keep_opening_id(opening, outcome->chat.members[index]);
     }
     typing_store_read(session->context->typing->store, opening->chat_id, SNAPSHOT_TYPING_MAX,
                       on_opening_typing_read, opening);
@@ -193,26 +187,19 @@ static void on_chat_to_open_read(void *arg, const struct ledger_chat_outcome *ou
 
 /* ---- the commands ---- */
 
-static bool begin_opening(struct session *session, const struct message *message)
+void handle_open_chat(struct session *session, const struct message *message)
 {
     switch (chat_begin(session->context->chats, &session->endpoint, message->chat_id)) {
     case CHAT_BEGUN:
-        return true;
+        break;
     case CHAT_TOO_MANY:
         session_error(session, message->id, ERROR_SUBSCRIPTION_LIMIT,
                       "this connection has too many chats open");
-        break;
+        return;
     case CHAT_NO_MEMORY:
         session_error(session, message->id, ERROR_SERVER_BUSY, "out of memory");
-        break;
-    }
-    return false;
-}
-
-void handle_open_chat(struct session *session, const struct message *message)
-{
-    if (!begin_opening(session, message))
         return;
+    }
     struct chat_opening *opening = calloc(1, sizeof(*opening));
     struct pending_reply *pending = pending_reply_open(session, message);
     if (!opening || !pending) {
@@ -223,7 +210,7 @@ void handle_open_chat(struct session *session, const struct message *message)
         return;
     }
     opening->pending = pending;
-    opening->chat_id = keep_id(opening, message->chat_id);
+    opening->chat_id = keep_opening_id(opening, message->chat_id);
     ledger_chat_get(session->context->ledger, opening->chat_id, session_user(session),
                     on_chat_to_open_read, opening);
 }

@@ -19,27 +19,22 @@ static void on_send_message_done(void *arg, const struct message_send_result *re
     pending_reply_send(&pending, &reply);
 }
 
-static bool within_message_rate(struct session *session, const struct message *message)
-{
-    const struct config_inbound *limits = &session->context->config->gateway.backpressure.inbound;
-    int64_t retry_after_ms;
-    if (rate_limit_take(&session->messages, limits->rate_limit_per_second, limits->rate_limit_burst,
-                        session->context->loop->clock.now_ms, &retry_after_ms))
-        return true;
-    metrics_count(session->context->metrics, METRIC_RATE_LIMITED);
-    session_refuse(session, message, ERROR_RATE_LIMITED, "too many messages", retry_after_ms);
-    return false;
-}
-
 void handle_send_message(struct session *session, const struct message *message)
 {
+    const struct config_inbound *limits = &session->context->config->gateway.backpressure.inbound;
     const struct send_message *send = &message->send;
+    int64_t retry_after_ms;
     if (!message_send_body_fits(session->context->messages, send->body)) {
         session_refuse(session, message, ERROR_MESSAGE_TOO_LARGE, "the body is too large", -1);
         return;
     }
-    if (!within_message_rate(session, message))
+    if (!rate_limit_take(&session->messages, limits->rate_limit_per_second,
+                         limits->rate_limit_burst, session->context->loop->clock.now_ms,
+                         &retry_after_ms)) {
+        metrics_count(session->context->metrics, METRIC_RATE_LIMITED);
+        session_refuse(session, message, ERROR_RATE_LIMITED, "too many messages", retry_after_ms);
         return;
+    }
     struct pending_reply *pending = pending_reply_open(session, message);
     if (!pending)
         return;
@@ -58,41 +53,35 @@ void handle_ack(struct session *session, const struct message *message)
     message_cursor_advance(session->context->messages, message->ack.chat_id, session_user(session),
                            (struct slice){session->device, session->device_len},
                            (uint64_t)message->ack.sequence);
-    /* nothing answers an ack, except where the dialect has a callback that waits */
+    /* an ack has no reply, unless the dialect's clients wait for one */
     if (message->id.data && session->connection.dialect->confirms_acks)
         session_confirm(session, message->id);
 }
 
-static void refuse_history_page(struct pending_reply *pending, enum ledger_status status)
-{
-    if (status == LEDGER_NOT_FOUND)
-        pending_reply_error(&pending, ERROR_NOT_FOUND, "there is no such chat");
-    else if (status == LEDGER_FORBIDDEN)
-        pending_reply_error(&pending, ERROR_FORBIDDEN, "only members may read a chat");
-    else if (status == LEDGER_BUSY)
-        pending_reply_error(&pending, ERROR_SERVER_BUSY, "too many requests wait for the ledger");
-    else
-        pending_reply_error(&pending, ERROR_SERVICE_UNAVAILABLE, "the chat cannot be read now");
-}
-
-/* The client can ask for a page again, so a page must not make a slow consumer of a client that reads many
- * chats at once. */
+/* The client can repeat its request, so a page must not turn a client that reads many chats at once into a slow
+ * consumer. */
 static void on_history_page_read(void *arg, enum ledger_status status,
                                  const struct sync_response *page)
 {
     struct pending_reply *pending = arg;
-    if (status != LEDGER_OK) {
-        refuse_history_page(pending, status);
-        return;
+    if (status == LEDGER_NOT_FOUND) {
+        pending_reply_error(&pending, ERROR_NOT_FOUND, "there is no such chat");
+    } else if (status == LEDGER_FORBIDDEN) {
+        pending_reply_error(&pending, ERROR_FORBIDDEN, "only members may read a chat");
+    } else if (status == LEDGER_BUSY) {
+        pending_reply_error(&pending, ERROR_SERVER_BUSY, "too many requests wait for the ledger");
+    } else if (status != LEDGER_OK) {
+        pending_reply_error(&pending, ERROR_SERVICE_UNAVAILABLE, "the chat cannot be read now");
+    } else {
+        struct message reply = {.type = MESSAGE_SYNC_RESPONSE, .sync_response = *page};
+        if (pending->session && connection_is_filling(&pending->session->connection))
+            reply = (struct message){.type = MESSAGE_ERROR,
+                                     .error = {.code = ERROR_SERVER_BUSY,
+                                               .text = "read the messages on their way first",
+                                               .retry_after_ms = SYNC_RETRY_AFTER_MS,
+                                               .grace_period_ms = -1}};
+        pending_reply_send(&pending, &reply);
     }
-    struct message reply = {.type = MESSAGE_SYNC_RESPONSE, .sync_response = *page};
-    if (pending->session && connection_is_filling(&pending->session->connection))
-        reply = (struct message){.type = MESSAGE_ERROR,
-                                 .error = {.code = ERROR_SERVER_BUSY,
-                                           .text = "read the messages on their way first",
-                                           .retry_after_ms = SYNC_RETRY_AFTER_MS,
-                                           .grace_period_ms = -1}};
-    pending_reply_send(&pending, &reply);
 }
 
 void handle_sync_request(struct session *session, const struct message *message)

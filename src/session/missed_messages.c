@@ -10,16 +10,8 @@ struct missed_messages {
     struct sync_point points[]; /* chat ids are allocated one by one */
 };
 
-static struct sync_point *find_point(struct missed_messages *missed, struct slice chat)
-{
-    for (size_t i = 0; i < missed->count; i++)
-        if (slice_equal(missed->points[i].chat_id, chat))
-            return &missed->points[i];
-    return NULL;
-}
-
 /* Reserves space for one more chat. Returns false when out of memory or at the bound. */
-static bool reserve_point(struct missed_messages **missed)
+static bool reserve_missed_point(struct missed_messages **missed)
 {
     size_t cap = *missed ? (*missed)->cap : 0;
     size_t count = *missed ? (*missed)->count : 0;
@@ -40,14 +32,16 @@ static bool reserve_point(struct missed_messages **missed)
 
 void missed_messages_note(struct missed_messages **missed, struct slice chat, int64_t sequence)
 {
-    struct sync_point *known = *missed ? find_point(*missed, chat) : NULL;
     int64_t after = sequence - 1;
-    if (known) {
-        known->sequence = after < known->sequence ? after : known->sequence;
-        return;
+    for (size_t i = 0; *missed && i < (*missed)->count; i++) {
+        struct sync_point *point = &(*missed)->points[i];
+        if (slice_equal(point->chat_id, chat)) {
+            point->sequence = after < point->sequence ? after : point->sequence;
+            return;
+        }
     }
     char *id = malloc(chat.len);
-    if (!id || !reserve_point(missed)) {
+    if (!id || !reserve_missed_point(missed)) {
         free(id);
         return;
     }

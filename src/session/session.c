@@ -74,19 +74,6 @@ struct call_device session_device(const struct session *session)
         session_user(session), {session->device, session->device_len}, session->conn_id};
 }
 
-/* ---- limits ---- */
-
-/* The jitter comes from the connection id, which is random enough. */
-static int64_t lifetime_end_ms(const struct config_gateway *gateway, const struct ulid *conn_id,
-                               int64_t now_ms)
-{
-    if (gateway->max_lifetime_ms == 0)
-        return INT64_MAX;
-    int64_t jitter_ms = gateway->max_lifetime_ms * gateway->max_lifetime_jitter_percent / 100;
-    int64_t cut_ms = jitter_ms * conn_id->bytes[15] / UINT8_MAX;
-    return now_ms + gateway->max_lifetime_ms - cut_ms;
-}
-
 void session_limit_token(struct session *session, int64_t expires_at_wall_ms)
 {
     const struct clock *clock = &session->context->loop->clock;
@@ -195,12 +182,19 @@ bool session_attach(struct session *session, const struct identity *identity,
                     const struct ulid *conn_id, struct slice device_id)
 {
     struct session_context *context = session->context;
-    int64_t now_ms = context->loop->clock.now_ms;
+    const struct config_gateway *gateway = &context->config->gateway;
     session->endpoint = (struct endpoint){0};
     if (!router_attach(context->router, &session->endpoint, identity_user(identity)))
         return false;
     session->conn_id = *conn_id;
-    session->lifetime_ends_at_ms = lifetime_end_ms(&context->config->gateway, conn_id, now_ms);
+    session->lifetime_ends_at_ms = INT64_MAX;
+    if (gateway->max_lifetime_ms) {
+        /* the last byte of the connection id is random enough for the jitter */
+        int64_t jitter_ms = gateway->max_lifetime_ms * gateway->max_lifetime_jitter_percent / 100;
+        int64_t cut_ms = jitter_ms * conn_id->bytes[15] / UINT8_MAX;
+        session->lifetime_ends_at_ms =
+            context->loop->clock.now_ms + gateway->max_lifetime_ms - cut_ms;
+    }
     session_start_lease(session);
     session->device_len = (uint8_t)device_id.len;
     memcpy(session->device, device_id.data, device_id.len);

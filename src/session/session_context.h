@@ -17,17 +17,15 @@
 
 struct session;
 
-/*
- * What a dialect adds to its sessions that `keeps_events`, or has connections that outlive their sessions.
- * app/ fills it in.
- */
+/* Hooks of a dialect that keeps events (`keeps_events`) or whose connections outlive their sessions. app/ fills
+ * them in. */
 struct session_hooks {
     /* Whether the session was sent this event lately, so that a second copy is dropped. */
     bool (*has_event)(const struct session *session, uint64_t event_id);
     /* The session was sent an event that it is owed. `text` is the event's blob in the text of the dialect;
      * NULL: it could not be queued. */
     void (*on_event)(struct session *session, struct blob *text, uint64_t event_id);
-    /* Ends the session at its user's wish; the connection stays. */
+    /* The user leaves: ends the session; the connection stays. */
     void (*leave)(struct session *session);
 };
 

@@ -18,7 +18,7 @@ static int64_t session_now_ms(const struct session *session)
 }
 
 /* The lease as the store should record it. Borrows from the session. */
-static struct lease current_lease(const struct session *session)
+static struct lease current_session_lease(const struct session *session)
 {
     const struct clock *clock = &session->context->loop->clock;
     return (struct lease){
@@ -70,10 +70,10 @@ void session_start_lease(struct session *session)
 }
 
 /* Renews together with others, unless it is late: then the rest of the lease may be too short. */
-static void renew_lease(struct session *session, int64_t now_ms)
+static void renew_session_lease(struct session *session, int64_t now_ms)
 {
     struct session_context *context = session->context;
-    struct lease lease = current_lease(session);
+    struct lease lease = current_session_lease(session);
     bool late = now_ms - session->renew_at_ms > LEASE_LATE_MS;
     session->renew_at_ms = now_ms + lease_renewal_period_ms(context->config);
     presence_renew(context->presence, lease.user_id, &lease.conn_id, lease.last_heartbeat_ms);
@@ -83,38 +83,29 @@ static void renew_lease(struct session *session, int64_t now_ms)
         session_context_flush_soon(context);
 }
 
-/* Returns when to check again. A connection that has been silent for the unhealthy time is renewed once more,
- * if it was heard after the last renewal, so that its lease lasts at least a window from its last sign of
- * life; after that the lease runs out. The next sign of life makes the timer fire at once. */
-static int64_t renew_lease_if_due(struct session *session, int64_t now_ms)
-{
-    int64_t renewed_at_ms =
-        session->renew_at_ms - lease_renewal_period_ms(session->context->config);
-    if (!connection_healthy(&session->connection, now_ms)) {
-        if (session->connection.last_heard_ms > renewed_at_ms)
-            renew_lease(session, now_ms);
-        return INT64_MAX;
-    }
-    if (now_ms >= session->renew_at_ms)
-        renew_lease(session, now_ms);
-    return session->renew_at_ms;
-}
-
+/* A connection that has been silent for the unhealthy time is renewed once more, if it was heard after the last
+ * renewal, so that its lease lasts at least a window from its last sign of life; after that the lease runs out.
+ * The next sign of life makes the timer fire at once. */
 int64_t session_on_tick(struct connection *connection)
 {
     struct session *session = session_of_connection(connection);
+    const struct config *config = session->context->config;
     int64_t now_ms = session_now_ms(session);
-    int64_t idle_at_ms = session->active_at_ms + session->context->config->presence.idle_ms;
-    int64_t renew_at_ms = renew_lease_if_due(session, now_ms);
+    int64_t idle_at_ms = session->active_at_ms + config->presence.idle_ms;
+    int64_t renewed_at_ms = session->renew_at_ms - lease_renewal_period_ms(config);
+    bool healthy = connection_healthy(connection, now_ms);
+    if (healthy ? now_ms >= session->renew_at_ms : connection->last_heard_ms > renewed_at_ms)
+        renew_session_lease(session, now_ms);
     if (now_ms >= idle_at_ms)
         set_session_idle(session, true);
+    int64_t renew_at_ms = healthy ? session->renew_at_ms : INT64_MAX;
     return session->idle || renew_at_ms < idle_at_ms ? renew_at_ms : idle_at_ms;
 }
 
 /* ---- after the store lost leases, or was unavailable ---- */
 
 /* Renews out of turn at a random time, so that a store that has just come back is not overloaded. */
-static void renew_lease_soon(struct session *session)
+static void renew_session_lease_soon(struct session *session)
 {
     struct session_context *context = session->context;
     uint64_t spread_ms = context->session_count * 1000 / LEASES_RETRIED_PER_SECOND;
@@ -127,7 +118,7 @@ void session_on_lease_unrenewed(void *arg, struct slice user_id, const struct ul
 {
     struct session *session = session_find(arg, user_id, conn_id);
     if (session)
-        renew_lease_soon(session);
+        renew_session_lease_soon(session);
 }
 
 static void renew_leases_of_route(struct table_node *node, void *arg)
@@ -135,7 +126,7 @@ static void renew_leases_of_route(struct table_node *node, void *arg)
     struct route *route = CONTAINER_OF(node, struct route, node);
     (void)arg;
     for (struct list *at = route->endpoints.next; at != &route->endpoints; at = at->next)
-        renew_lease_soon(session_on_route(at));
+        renew_session_lease_soon(session_on_route(at));
 }
 
 void session_renew_all(struct session_context *context)
@@ -156,9 +147,9 @@ void session_on_lease_lost(void *arg, struct slice user_id, const struct ulid *c
     struct session *session = session_find(context, user_id, conn_id);
     if (!session)
         return;
-    struct lease lease = current_lease(session);
+    struct lease lease = current_session_lease(session);
     lease.known_since_ms = lease.connected_at_ms;
-    renew_lease_soon(session); /* which also checks whether the store took it */
+    renew_session_lease_soon(session); /* which also checks whether the store took it */
     presence_open(context->presence, &lease, on_lease_reopened, NULL);
     struct call_device device = session_device(session);
     call_plane_attach(context->calls, &device); /* the lost device may have been in a call */

@@ -1,4 +1,4 @@
-/* typing_start, typing_stop: confirmed only if the client gave an id; errors are always told. */
+/* typing_start, typing_stop: confirmed only if the client gave an id; errors are always sent. */
 #include "chats/chat_plane.h"
 #include "session/dispatch.h"
 #include "session/pending_reply.h"
@@ -41,27 +41,22 @@ static void on_typing_command_done(void *arg, enum typing_verdict verdict, int64
     free(start);
 }
 
-static void start_typing(struct typing_start_command *start)
-{
-    struct session *session = start->pending->session;
-    typing_start(session->context->typing, &session->endpoint, &session->conn_id, start->chat_id,
-                 on_typing_command_done, start);
-}
-
 static void on_typist_checked(void *arg, const struct ledger_change_outcome *outcome)
 {
     struct typing_start_command *start = arg;
-    if (outcome->status != LEDGER_OK || !start->pending->session) {
+    struct session *session = start->pending->session;
+    if (outcome->status != LEDGER_OK || !session) {
         pending_reply_ledger_error(&start->pending, outcome->status);
         free(start);
     } else if (start->pending->cancelled) {
         on_typing_command_done(start, TYPING_ACCEPTED, 0);
     } else {
-        start_typing(start);
+        typing_start(session->context->typing, &session->endpoint, &session->conn_id,
+                     start->chat_id, on_typing_command_done, start);
     }
 }
 
-/* A user who has the chat open is a member; for others the ledger is asked. */
+/* A user who has the chat open is a member; the ledger checks others. */
 void handle_typing_start(struct session *session, const struct message *message)
 {
     struct typing_plane *typing = session->context->typing;
@@ -85,7 +80,8 @@ void handle_typing_start(struct session *session, const struct message *message)
     start->pending = pending;
     pending->chat_id = start->chat_id;
     if (chat_is_open(&session->endpoint, start->chat_id))
-        start_typing(start);
+        typing_start(typing, &session->endpoint, &session->conn_id, start->chat_id,
+                     on_typing_command_done, start);
     else
         ledger_chat_member_check(session->context->ledger, start->chat_id, session_user(session),
                                  on_typist_checked, start);

@@ -1,7 +1,7 @@
-/* user:connect, user:disconnect: commands of dialects whose connections outlive their sessions. */
+/* user_connect, user_disconnect: commands of dialects whose connections outlive their sessions. */
 #include "session/dispatch.h"
 
-/* There is nothing left to do: a session is a connected user. */
+/* A user who has a session is connected already. */
 void handle_user_connect(struct session *session, const struct message *message)
 {
     session_confirm(session, message->id);
