@@ -9,8 +9,8 @@ static void reply_store_unavailable(struct exchange **exchange)
     exchange_error(exchange, 503, ERROR_SERVICE_UNAVAILABLE, "the state store does not answer");
 }
 
-static void on_gateways_listed(void *arg, enum state_status status,
-                               const struct gateway_info *gateways, size_t count)
+static void on_admin_gateways_listed(void *arg, enum state_status status,
+                                     const struct gateway_info *gateways, size_t count)
 {
     struct exchange *exchange = arg;
     struct buffer json = BUFFER_INIT;
@@ -36,12 +36,12 @@ static void on_gateways_listed(void *arg, enum state_status status,
 
 void rest_admin_gateways(struct exchange *exchange)
 {
-    state_gateways(api_context_of(exchange)->sessions->presence->store, on_gateways_listed,
+    state_gateways(api_context_of(exchange)->sessions->presence->store, on_admin_gateways_listed,
                    exchange);
 }
 
-static void on_connections_listed(void *arg, enum state_status status, const struct lease *leases,
-                                  size_t count)
+static void on_admin_connections_listed(void *arg, enum state_status status,
+                                        const struct lease *leases, size_t count)
 {
     struct exchange *exchange = arg;
     struct buffer json = BUFFER_INIT;
@@ -63,12 +63,13 @@ void rest_admin_connections(struct exchange *exchange)
     struct slice user;
     if (exchange_query(exchange, SLICE("user"), text, sizeof(text), &user) && user_id_valid(user))
         state_leases(api_context_of(exchange)->sessions->presence->store, user,
-                     on_connections_listed, exchange);
+                     on_admin_connections_listed, exchange);
     else
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "user must be a user id");
 }
 
-static void on_connection_found(void *arg, enum state_status status, const struct lease *lease)
+static void on_admin_connection_found(void *arg, enum state_status status,
+                                      const struct lease *lease)
 {
     struct exchange *exchange = arg;
     if (status != STATE_OK) {
@@ -87,7 +88,7 @@ void rest_admin_connection_delete(struct exchange *exchange)
     struct ulid conn_id;
     if (ulid_parse(exchange->parameters[0], &conn_id))
         state_find(api_context_of(exchange)->sessions->presence->store, &conn_id,
-                   on_connection_found, exchange);
+                   on_admin_connection_found, exchange);
     else
         exchange_error(&exchange, 404, ERROR_NOT_FOUND, "no such connection");
 }

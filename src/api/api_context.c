@@ -3,7 +3,7 @@
 #include "api/api_routes.h"
 #include "http/http_session.h"
 
-static bool make_api_space(struct http_listener *listener)
+static bool api_make_space(struct http_listener *listener)
 {
     struct api_context *context = CONTAINER_OF(listener, struct api_context, listener);
     size_t count = listener->session_count + context->sessions->connections.count;
@@ -26,7 +26,7 @@ static bool api_give_away(struct http_session *session)
 }
 
 const struct http_listener_owner api_listener_owner = {
-    .make_space = make_api_space,
+    .make_space = api_make_space,
     .on_head = api_on_head,
     .body_bytes_max = api_routes_body_bytes_max,
     .answer = api_routes_dispatch,

@@ -25,7 +25,7 @@ struct http_route;
 
 /*
  * The hooks of a transport that is carried by HTTP requests of its own. It lives as long as the context. app/ fills
- * it in, so that nothing here knows the transport.
+ * it in, so that this folder depends on no transport.
  */
 struct api_transport {
     const struct http_route *routes; /* in addition to the API's */

@@ -41,11 +41,9 @@ static const struct http_route ROUTES[] = {
 
 enum {
     ROUTE_COUNT = sizeof(ROUTES) / sizeof(ROUTES[0]),
-    PREFLIGHT_ASKED_BYTES_MAX = 512,
-    PREFLIGHT_BYTES_MAX = PREFLIGHT_ASKED_BYTES_MAX + 256,
+    PREFLIGHT_NAMES_BYTES_MAX = 512,
+    PREFLIGHT_BYTES_MAX = PREFLIGHT_NAMES_BYTES_MAX + 256,
 };
-
-static const struct http_route ASSETS = {HTTP1_GET, "/", REST_OPEN, rest_asset};
 
 static const struct http_route *find_transport_route(struct exchange *exchange,
                                                      struct buffer *allowed)
@@ -73,35 +71,28 @@ size_t api_routes_body_bytes_max(struct exchange *exchange)
 /* A page may send any headers; those without a meaning here are ignored. */
 static void reply_preflight(struct exchange *exchange)
 {
-    struct slice asked = http1_header(&exchange->head, SLICE("Access-Control-Request-Headers"));
+    struct slice names = http1_header(&exchange->head, SLICE("Access-Control-Request-Headers"));
     char headers[PREFLIGHT_BYTES_MAX];
-    if (asked.len == 0 || asked.len > PREFLIGHT_ASKED_BYTES_MAX)
-        asked = SLICE("authorization, content-type");
+    if (names.len == 0 || names.len > PREFLIGHT_NAMES_BYTES_MAX)
+        names = SLICE("authorization, content-type");
     snprintf(headers, sizeof(headers),
              "Access-Control-Allow-Methods: GET, POST, PUT, PATCH, DELETE\r\n"
              "Access-Control-Allow-Headers: %.*s\r\n"
              "Access-Control-Max-Age: 600\r\n",
-             SLICE_FORMAT(asked));
+             SLICE_FORMAT(names));
     exchange_reply(&exchange, 204, "", headers, SLICE_NONE);
-}
-
-static bool token_scope_allows(const struct identity *identity, unsigned access)
-{
-    if (access == REST_ADMIN)
-        return identity_has_scope(identity, IDENTITY_SCOPE_ADMIN);
-    if (access == REST_DELIVER)
-        return identity_has_scope(identity, IDENTITY_SCOPE_DELIVER);
-    return true;
 }
 
 static void on_request_token_verified(void *arg, enum jwt_result result,
                                       const struct identity *identity)
 {
     struct exchange *exchange = arg;
+    unsigned access = exchange->route->access;
     if (result != JWT_OK) {
         metrics_count(api_context_of(exchange)->sessions->metrics, METRIC_AUTH_FAILURES);
         exchange_error(&exchange, 401, ERROR_UNAUTHENTICATED, jwt_result_text(result));
-    } else if (!token_scope_allows(identity, exchange->route->access)) {
+    } else if ((access == REST_ADMIN && !identity_has_scope(identity, IDENTITY_SCOPE_ADMIN)) ||
+               (access == REST_DELIVER && !identity_has_scope(identity, IDENTITY_SCOPE_DELIVER))) {
         exchange_error(&exchange, 403, ERROR_FORBIDDEN, "the token lacks the scope for this");
     } else {
         exchange->identity = *identity;
@@ -130,7 +121,7 @@ void api_routes_dispatch(struct exchange *exchange)
     else if (!exchange->route && allowed.len)
         http_route_not_allowed(exchange, &allowed);
     else if (!exchange->route && http_route_fits(HTTP1_GET, exchange->head.method))
-        ASSETS.handle(exchange);
+        rest_asset(exchange);
     else if (!exchange->route)
         exchange_error(&exchange, 404, ERROR_NOT_FOUND, "there is nothing at this path");
     else if (http1_header_count(&exchange->head, SLICE("Authorization")) > 1) /* ambiguous */

@@ -3,7 +3,7 @@
 #include "api/chat_json.h"
 
 /* A change that the ledger had already takes effect again: a client that got no answer repeats its request, and
- * the first one may not have been told to anybody. */
+ * the first attempt may have reached nobody. */
 
 static void on_chat_member_added(void *arg, const struct ledger_change_outcome *outcome)
 {

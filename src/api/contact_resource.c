@@ -11,7 +11,7 @@ static bool names_another_user(struct exchange **exchange)
     return false;
 }
 
-/* A change that the ledger had already is repeated, since the first attempt may not have been told to anybody. */
+/* A change that the ledger had already is published again, since the first attempt may have reached nobody. */
 static enum visibility_cause visibility_cause_of(bool changed, enum visibility_cause cause)
 {
     return changed ? cause : VISIBILITY_REPEATED;

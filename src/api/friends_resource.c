@@ -51,31 +51,17 @@ static void abandon_friends_listing(struct friends_listing *listing)
     free_friends_listing(listing);
 }
 
-static bool passes_friends_filter(const struct friends_filter *filter,
-                                  const struct presence *presence)
-{
-    return (!filter->by_status || presence->status == filter->status) &&
-           (!filter->by_call || presence->in_call == filter->in_call);
-}
-
-static void reply_friends(struct friends_listing *listing)
-{
-    json_write_array_end(&listing->json);
-    json_write_key_bool(&listing->json, SLICE("has_more"), listing->has_more);
-    json_write_object_end(&listing->json);
-    exchange_reply_json(&listing->exchange, 200, &listing->json);
-    free_friends_listing(listing);
-}
-
 static void on_friends_queried(void *arg, bool ok, const struct presence *presences, size_t count)
 {
     struct friends_listing *listing = arg;
+    const struct friends_filter *filter = &listing->filter;
     if (!ok) {
         abandon_friends_listing(listing);
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        if (!passes_friends_filter(&listing->filter, &presences[i]))
+        if ((filter->by_status && presences[i].status != filter->status) ||
+            (filter->by_call && presences[i].in_call != filter->in_call))
             continue;
         listing->has_more = listing->found == listing->page.limit;
         if (listing->has_more)
@@ -93,7 +79,11 @@ static void query_next_friends(struct friends_listing *listing)
     size_t left = listing->candidates.count - listing->next;
     size_t count = left < FRIENDS_BATCH_MAX ? left : FRIENDS_BATCH_MAX;
     if (count == 0 || listing->has_more) {
-        reply_friends(listing);
+        json_write_array_end(&listing->json);
+        json_write_key_bool(&listing->json, SLICE("has_more"), listing->has_more);
+        json_write_object_end(&listing->json);
+        exchange_reply_json(&listing->exchange, 200, &listing->json);
+        free_friends_listing(listing);
         return;
     }
     const struct slice *batch = listing->candidates.ids + listing->next;
@@ -163,13 +153,6 @@ static bool read_friends_filter(const struct exchange *exchange, struct friends_
     return filter->in_call || slice_is(value, "false");
 }
 
-static bool filter_needs_online(const struct friends_filter *filter)
-{
-    return (filter->by_call && filter->in_call) ||
-           (filter->by_status &&
-            (filter->status == PRESENCE_ONLINE || filter->status == PRESENCE_AWAY));
-}
-
 void rest_friends_get(struct exchange *exchange)
 {
     struct session_context *sessions = api_context_of(exchange)->sessions;
@@ -189,7 +172,11 @@ void rest_friends_get(struct exchange *exchange)
     json_write_object(&listing->json);
     json_write_key(&listing->json, SLICE("friends"));
     json_write_array(&listing->json);
-    if (filter_needs_online(&listing->filter))
+    const struct friends_filter *filter = &listing->filter;
+    bool only_online = (filter->by_call && filter->in_call) ||
+                       (filter->by_status &&
+                        (filter->status == PRESENCE_ONLINE || filter->status == PRESENCE_AWAY));
+    if (only_online)
         graph_reader_read(&sessions->presence->graphs, exchange_user(exchange),
                           on_friend_graph_read, listing);
     else

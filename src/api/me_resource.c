@@ -63,7 +63,7 @@ static void on_settings_stored(void *arg, const struct ledger_settings_outcome *
         return;
     }
     *answer = (struct settings_answer){exchange, outcome->settings};
-    /* also if nothing changed: the first attempt may not have been answered, nor told to anybody */
+    /* also if nothing changed: an earlier attempt may have been neither answered nor published */
     visibility_change_of_settings(api_context_of(exchange)->sessions->presence,
                                   exchange_user(exchange), &outcome->previous, &outcome->settings,
                                   on_settings_visible, answer);

@@ -1,4 +1,4 @@
-/* ?limit=N&after=ID: the page of a list that a request asks for. */
+/* ?limit=N&after=ID: which page of a list is requested. */
 #ifndef ROLLCALL_API_PAGE_QUERY_H
 #define ROLLCALL_API_PAGE_QUERY_H
 

@@ -34,19 +34,12 @@ static void on_presences_queried(void *arg, bool ok, const struct presence *pres
     exchange_reply_json(&exchange, 200, &json);
 }
 
-static void query_presences(struct exchange *exchange, const struct slice *users, size_t count,
-                            void (*done)(void *arg, bool ok, const struct presence *presences,
-                                         size_t count))
-{
-    struct presence_query_handler handler = {.done = done, .arg = exchange};
-    presence_query(api_context_of(exchange)->sessions->presence, exchange_user(exchange), users,
-                   count, &handler);
-}
-
 void rest_presence_one(struct exchange *exchange)
 {
+    struct presence_query_handler handler = {.done = on_presence_queried, .arg = exchange};
     if (user_id_valid(exchange->parameters[0]))
-        query_presences(exchange, &exchange->parameters[0], 1, on_presence_queried);
+        presence_query(api_context_of(exchange)->sessions->presence, exchange_user(exchange),
+                       &exchange->parameters[0], 1, &handler);
     else
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "this is not a user id");
 }
@@ -80,11 +73,13 @@ static bool split_query_users(struct exchange *exchange, struct slice *users, si
 
 void rest_presence_many(struct exchange *exchange)
 {
+    struct session_context *sessions = api_context_of(exchange)->sessions;
+    struct presence_query_handler handler = {.done = on_presences_queried, .arg = exchange};
     struct slice users[FIELDS_USERS_MAX];
     size_t count;
-    uint32_t max = api_context_of(exchange)->sessions->config->presence.max_query_users;
+    uint32_t max = sessions->config->presence.max_query_users;
     if (split_query_users(exchange, users, max < FIELDS_USERS_MAX ? max : FIELDS_USERS_MAX, &count))
-        query_presences(exchange, users, count, on_presences_queried);
+        presence_query(sessions->presence, exchange_user(exchange), users, count, &handler);
     else
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE,
                        "users must be a comma-separated list of 1 to 100 user ids");

@@ -25,19 +25,19 @@ static void open_with(const char *const *sets)
     world_token(&world, "alice", "", 3600000, token);
 }
 
-static unsigned ask(const char *target, const char *headers)
+static unsigned request_upgrade(const char *target, const char *headers)
 {
     client_dial(&alice, &world, 0);
     client_print(&alice, "GET %s HTTP/1.1\r\nHost: test\r\n%s\r\n", target, headers);
     return client_response(&alice);
 }
 
-static unsigned ask_with_token(const char *target, const char *headers)
+static unsigned request_upgrade_with_token(const char *target, const char *headers)
 {
     char all[WORLD_TOKEN_BYTES_MAX + 512];
     snprintf(all, sizeof(all), UPGRADE VERSION KEY "Authorization: Bearer %s\r\n%s", token,
              headers);
-    return ask(target, all);
+    return request_upgrade(target, all);
 }
 
 static void expect_refused(unsigned status, unsigned expected)
@@ -50,12 +50,12 @@ static void expect_refused(unsigned status, unsigned expected)
 
 /* ---- the steps ---- */
 
-static void a_handshake_is_answered_as_the_rfc_says(void **unused)
+static void valid_handshake_is_answered_as_rfc_6455_requires(void **unused)
 {
     (void)unused;
     open_with(WORLD_DEFAULTS);
-    assert_int_equal(ask_with_token("/v1/ws", "Sec-WebSocket-Protocol: chat, rollcall.v1\r\n"),
-                     101);
+    assert_int_equal(
+        request_upgrade_with_token("/v1/ws", "Sec-WebSocket-Protocol: chat, rollcall.v1\r\n"), 101);
     assert_true(client_has(&alice, "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"));
     assert_true(client_has(&alice, "Sec-WebSocket-Protocol: rollcall.v1\r\n"));
     client_expect(&alice, "connection_established");
@@ -66,24 +66,24 @@ static void a_handshake_is_answered_as_the_rfc_says(void **unused)
     world_close(&world);
 }
 
-static void what_is_no_handshake_is_refused(void **unused)
+static void invalid_handshake_is_refused(void **unused)
 {
     (void)unused;
     open_with(WORLD_DEFAULTS);
-    expect_refused(ask("/v1/ws", ""), 426);
-    expect_refused(ask("/v1/ws", UPGRADE "Sec-WebSocket-Version: 12\r\n" KEY), 426);
+    expect_refused(request_upgrade("/v1/ws", ""), 426);
+    expect_refused(request_upgrade("/v1/ws", UPGRADE "Sec-WebSocket-Version: 12\r\n" KEY), 426);
     assert_true(client_has(&alice, VERSION));
-    expect_refused(ask("/v1/ws", UPGRADE VERSION "Sec-WebSocket-Key: short\r\n"), 400);
-    expect_refused(ask("/v1/ws", UPGRADE VERSION KEY KEY), 400);
-    expect_refused(ask("/v1/ws", UPGRADE VERSION VERSION KEY), 400);
-    expect_refused(ask("/v1/ws", UPGRADE VERSION), 400);
+    expect_refused(request_upgrade("/v1/ws", UPGRADE VERSION "Sec-WebSocket-Key: short\r\n"), 400);
+    expect_refused(request_upgrade("/v1/ws", UPGRADE VERSION KEY KEY), 400);
+    expect_refused(request_upgrade("/v1/ws", UPGRADE VERSION VERSION KEY), 400);
+    expect_refused(request_upgrade("/v1/ws", UPGRADE VERSION), 400);
     client_dial(&alice, &world, 0);
     client_print(&alice, "GET /v1/ws HTTP/1.0\r\n" UPGRADE VERSION KEY "\r\n");
     expect_refused(client_response(&alice), 426); /* HTTP/1.0 has no upgrades */
     world_close(&world);
 }
 
-static void bytes_that_do_not_wait_for_the_101_are_refused(void **unused)
+static void bytes_sent_before_the_101_are_refused(void **unused)
 {
     (void)unused;
     open_with(WORLD_DEFAULTS);
@@ -106,7 +106,7 @@ static void frames_sent_while_the_token_is_verified_are_not_lost(void **unused)
                  "GET /v1/ws HTTP/1.1\r\nHost: test\r\n" UPGRADE VERSION KEY
                  "Authorization: Bearer %s\r\n\r\n",
                  token);
-    world.handlers->verifier->per_turn = 0; /* it waits */
+    world.handlers->verifier->per_turn = 0; /* the token waits */
     world_turn(&world);
     world_turn(&world);
     client_frame(&alice, CLIENT_TEXT, heartbeat, strlen(heartbeat));
@@ -119,61 +119,61 @@ static void frames_sent_while_the_token_is_verified_are_not_lost(void **unused)
     world_close(&world);
 }
 
-static void a_token_may_come_by_three_ways(void **unused)
+static void token_is_read_from_header_query_or_subprotocol(void **unused)
 {
     (void)unused;
     char text[WORLD_TOKEN_BYTES_MAX + 256];
     open_with(WORLD_DEFAULTS);
     snprintf(text, sizeof(text), "/v1/ws?access_token=%s", token);
-    assert_int_equal(ask(text, UPGRADE VERSION KEY), 101);
+    assert_int_equal(request_upgrade(text, UPGRADE VERSION KEY), 101);
     client_hang_up(&alice);
     snprintf(text, sizeof(text),
              UPGRADE VERSION KEY "Sec-WebSocket-Protocol: rollcall.v1, bearer.%s\r\n", token);
-    assert_int_equal(ask("/v1/ws", text), 101);
+    assert_int_equal(request_upgrade("/v1/ws", text), 101);
     assert_true(client_has(&alice, "Sec-WebSocket-Protocol: rollcall.v1\r\n"));
     assert_false(client_has(&alice, token));
     client_hang_up(&alice);
-    expect_refused(ask("/v1/ws", UPGRADE VERSION KEY), 401);
-    expect_refused(ask("/v1/ws?access_token=a.b.c", UPGRADE VERSION KEY), 401);
+    expect_refused(request_upgrade("/v1/ws", UPGRADE VERSION KEY), 401);
+    expect_refused(request_upgrade("/v1/ws?access_token=a.b.c", UPGRADE VERSION KEY), 401);
     assert_true(client_has(&alice, "WWW-Authenticate: Bearer"));
     assert_int_equal(world_metric(&world, METRIC_AUTH_FAILURES), 1);
     world_close(&world);
 }
 
-static void origins_that_are_not_allowed_are_refused(void **unused)
+static void origin_that_is_not_allowed_is_refused(void **unused)
 {
     (void)unused;
     open_with(WORLD_SETS("gateway.allowed_origins=https://good.example"));
-    expect_refused(ask_with_token("/v1/ws", "Origin: https://evil.example\r\n"), 403);
-    assert_int_equal(ask_with_token("/v1/ws", "Origin: https://good.example\r\n"), 101);
+    expect_refused(request_upgrade_with_token("/v1/ws", "Origin: https://evil.example\r\n"), 403);
+    assert_int_equal(request_upgrade_with_token("/v1/ws", "Origin: https://good.example\r\n"), 101);
     client_hang_up(&alice);
-    assert_int_equal(ask_with_token("/v1/ws", ""), 101); /* not a browser */
+    assert_int_equal(request_upgrade_with_token("/v1/ws", ""), 101); /* not a browser */
     client_hang_up(&alice);
     assert_int_equal(world_metric(&world, METRIC_ORIGIN_REFUSED), 1);
     world_close(&world);
 }
 
-static void a_device_id_has_bounds(void **unused)
+static void device_id_has_1_to_128_bytes_without_control_characters(void **unused)
 {
     (void)unused;
     char target[256];
     open_with(WORLD_DEFAULTS);
-    expect_refused(ask_with_token("/v1/ws?device_id=", ""), 400);
-    expect_refused(ask_with_token("/v1/ws?device_id=a%01b", ""), 400);
+    expect_refused(request_upgrade_with_token("/v1/ws?device_id=", ""), 400);
+    expect_refused(request_upgrade_with_token("/v1/ws?device_id=a%01b", ""), 400);
     snprintf(target, sizeof(target), "/v1/ws?device_id=%0129d", 0);
-    expect_refused(ask_with_token(target, ""), 400);
+    expect_refused(request_upgrade_with_token(target, ""), 400);
     snprintf(target, sizeof(target), "/v1/ws?device_id=%0128d", 0);
-    assert_int_equal(ask_with_token(target, ""), 101);
+    assert_int_equal(request_upgrade_with_token(target, ""), 101);
     client_hang_up(&alice);
     world_close(&world);
 }
 
-/* ---- storms ---- */
+/* ---- many handshakes at once ---- */
 
-static void a_storm_of_handshakes_is_worked_off_a_few_a_turn_and_bounded(void **unused)
+static void handshakes_are_limited_per_turn_and_in_number(void **unused)
 {
     (void)unused;
-    enum { CLIENTS = 12, WAITING_MAX = 9, A_TURN = 2 };
+    enum { CLIENTS = 12, WAITING_MAX = 9, PER_TURN = 2 };
     static struct client clients[CLIENTS];
     open_with(WORLD_SETS("gateway.handshakes_per_turn=2", "gateway.pending_handshakes_max=9"));
     for (int i = 0; i < CLIENTS; i++)
@@ -183,7 +183,7 @@ static void a_storm_of_handshakes_is_worked_off_a_few_a_turn_and_bounded(void **
                      "GET /v1/ws HTTP/1.1\r\nHost: test\r\n" UPGRADE VERSION KEY
                      "Authorization: Bearer %s\r\n\r\n",
                      token);
-    for (size_t opened = A_TURN; opened <= WAITING_MAX; opened += A_TURN) {
+    for (size_t opened = PER_TURN; opened <= WAITING_MAX; opened += PER_TURN) {
         world_turn(&world);
         assert_int_equal(world.handlers->session_count, opened);
     }
@@ -213,7 +213,7 @@ static void start_handshake(struct client *client)
     assert_int_equal(world.handlers->verifier->pending, 1);
 }
 
-static void a_peer_that_vanishes_while_its_token_waits_leaves_nothing(void **unused)
+static void peer_that_vanishes_while_its_token_waits_leaves_nothing(void **unused)
 {
     (void)unused;
     open_with(WORLD_DEFAULTS);
@@ -229,7 +229,7 @@ static void a_peer_that_vanishes_while_its_token_waits_leaves_nothing(void **unu
     world_close(&world);
 }
 
-static void a_drain_that_begins_while_a_token_waits_refuses_it(void **unused)
+static void drain_that_begins_while_a_token_waits_refuses_the_handshake(void **unused)
 {
     (void)unused;
     open_with(WORLD_DEFAULTS);
@@ -241,14 +241,14 @@ static void a_drain_that_begins_while_a_token_waits_refuses_it(void **unused)
     world_turn(&world);
     world.handlers->verifier->per_turn = 32;
     assert_int_equal(client_response(&alice), 503);
-    client_expect_closing(&bob, "draining", 1001); /* and saw nothing of alice */
+    client_expect_closing(&bob, "draining", 1001); /* no change of alice before it */
     client_hang_up(&alice);
     world_advance(&world, 2000); /* bob's last seen is stored */
     assert_true(world_drained(&world));
     world_close(&world);
 }
 
-static void a_connection_closed_under_a_waiting_token_is_not_upgraded(void **unused)
+static void connection_closed_while_its_token_waits_is_not_upgraded(void **unused)
 {
     (void)unused;
     open_with(WORLD_DEFAULTS);
@@ -262,7 +262,7 @@ static void a_connection_closed_under_a_waiting_token_is_not_upgraded(void **unu
     world_close(&world);
 }
 
-/* ---- a store that takes its time ---- */
+/* ---- a slow store ---- */
 
 static struct {
     struct state_store *real;
@@ -289,7 +289,7 @@ static void release_open(void)
     world_settle(&world);
 }
 
-static void a_peer_that_vanishes_while_it_is_registered_is_online_then_offline(void **unused)
+static void peer_that_vanishes_while_it_is_registered_ends_offline(void **unused)
 {
     (void)unused;
     open_with(WORLD_DEFAULTS);
@@ -308,7 +308,7 @@ static void a_peer_that_vanishes_while_it_is_registered_is_online_then_offline(v
     client_expect_end(&alice);
     held.real->operations = held.operations;
     release_open();
-    client_expect(&carol, "presence_changed"); /* the newer took the older's place */
+    client_expect(&carol, "presence_changed"); /* the newer state replaced the older */
     assert_true(client_has(&carol, "\"status\":\"offline\""));
     client_expect_nothing(&carol);
     assert_int_equal(world_leases(&world, "alice", NULL), 0);
@@ -318,15 +318,15 @@ static void a_peer_that_vanishes_while_it_is_registered_is_online_then_offline(v
 
 /* ---- /v1/echo ---- */
 
-static void echo_is_there_when_it_is_asked_for_and_leaves_with_a_drain(void **unused)
+static void echo_is_served_only_if_configured_and_ends_with_a_drain(void **unused)
 {
     (void)unused;
     open_with(WORLD_DEFAULTS);
-    assert_int_equal(ask("/v1/echo", UPGRADE VERSION KEY), 404);
+    assert_int_equal(request_upgrade("/v1/echo", UPGRADE VERSION KEY), 404);
     client_hang_up(&alice);
     world_close(&world);
     open_with(WORLD_SETS("debug.echo=true"));
-    assert_int_equal(ask("/v1/echo", UPGRADE VERSION KEY), 101);
+    assert_int_equal(request_upgrade("/v1/echo", UPGRADE VERSION KEY), 101);
     client_send(&alice, "anything");
     assert_int_equal(client_next(&alice), CLIENT_TEXT);
     assert_string_equal(alice.text, "anything");
@@ -342,19 +342,19 @@ static void echo_is_there_when_it_is_asked_for_and_leaves_with_a_drain(void **un
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_handshake_is_answered_as_the_rfc_says),
-        cmocka_unit_test(what_is_no_handshake_is_refused),
-        cmocka_unit_test(bytes_that_do_not_wait_for_the_101_are_refused),
+        cmocka_unit_test(valid_handshake_is_answered_as_rfc_6455_requires),
+        cmocka_unit_test(invalid_handshake_is_refused),
+        cmocka_unit_test(bytes_sent_before_the_101_are_refused),
         cmocka_unit_test(frames_sent_while_the_token_is_verified_are_not_lost),
-        cmocka_unit_test(a_token_may_come_by_three_ways),
-        cmocka_unit_test(origins_that_are_not_allowed_are_refused),
-        cmocka_unit_test(a_device_id_has_bounds),
-        cmocka_unit_test(a_storm_of_handshakes_is_worked_off_a_few_a_turn_and_bounded),
-        cmocka_unit_test(a_peer_that_vanishes_while_its_token_waits_leaves_nothing),
-        cmocka_unit_test(a_drain_that_begins_while_a_token_waits_refuses_it),
-        cmocka_unit_test(a_connection_closed_under_a_waiting_token_is_not_upgraded),
-        cmocka_unit_test(a_peer_that_vanishes_while_it_is_registered_is_online_then_offline),
-        cmocka_unit_test(echo_is_there_when_it_is_asked_for_and_leaves_with_a_drain),
+        cmocka_unit_test(token_is_read_from_header_query_or_subprotocol),
+        cmocka_unit_test(origin_that_is_not_allowed_is_refused),
+        cmocka_unit_test(device_id_has_1_to_128_bytes_without_control_characters),
+        cmocka_unit_test(handshakes_are_limited_per_turn_and_in_number),
+        cmocka_unit_test(peer_that_vanishes_while_its_token_waits_leaves_nothing),
+        cmocka_unit_test(drain_that_begins_while_a_token_waits_refuses_the_handshake),
+        cmocka_unit_test(connection_closed_while_its_token_waits_is_not_upgraded),
+        cmocka_unit_test(peer_that_vanishes_while_it_is_registered_ends_offline),
+        cmocka_unit_test(echo_is_served_only_if_configured_and_ends_with_a_drain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
