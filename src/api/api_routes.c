@@ -118,6 +118,8 @@ void api_routes_dispatch(struct exchange *exchange)
         exchange->route = find_transport_route(exchange, &allowed);
     if (!exchange->route && exchange->head.method == HTTP1_OPTIONS)
         reply_preflight(exchange);
+    else if (!exchange->route && allowed.failed)
+        exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
     else if (!exchange->route && allowed.len)
         http_route_not_allowed(exchange, &allowed);
     else if (!exchange->route && http_route_fits(HTTP1_GET, exchange->head.method))

@@ -25,8 +25,8 @@ static void on_chat_created(void *arg, const struct ledger_chat_outcome *outcome
     exchange_reply_json(&exchange, outcome->created ? 201 : 200, &json);
 }
 
-/* Reads the members; the ids point into the body, and the caller frees the array. Returns NULL and sets *problem
- * when they are wrong or memory is short. */
+/* Reads the members; the ids point into the body, and the caller frees the array. Returns NULL when they are
+ * invalid (*problem is set) or when out of memory (*problem is NULL). */
 static struct slice *read_chat_members(struct slice raw, size_t *count, const char **problem)
 {
     struct json json;
@@ -44,8 +44,12 @@ static struct slice *read_chat_members(struct slice raw, size_t *count, const ch
         return NULL;
     }
     struct slice *members = malloc((named + 1) * sizeof(*members));
+    if (!members) {
+        *problem = NULL;
+        return NULL;
+    }
     json_array(&json);
-    for (*count = 0; members && json_element(&json); (*count)++)
+    for (*count = 0; json_element(&json); (*count)++)
         if (!json_string(&json, &members[*count]) || !user_id_valid(members[*count])) {
             free(members);
             *problem = "members must be user ids: 1 to 128 bytes, no control characters";
@@ -84,7 +88,10 @@ void rest_chats_post(struct exchange *exchange)
     struct slice *members =
         read_chat_members(fields_find(&sessions->scratch, "members"), &count, &problem);
     if (!members) {
-        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, problem);
+        if (problem)
+            exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, problem);
+        else
+            exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
         return;
     }
     ledger_chat_create(sessions->ledger, id, exchange_user(exchange), members, count,

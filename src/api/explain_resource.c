@@ -131,11 +131,13 @@ static void on_explained_leases(void *arg, enum state_status status, const struc
 
 void rest_admin_explain(struct exchange *exchange)
 {
+    if (!user_id_valid(exchange->parameters[0])) {
+        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "this is not a user id");
+        return;
+    }
     struct explanation *explanation = calloc(1, sizeof(*explanation));
-    if (!explanation || !user_id_valid(exchange->parameters[0])) {
-        exchange_error(&exchange, explanation ? 400 : 503, ERROR_INVALID_MESSAGE,
-                       "this is not a user id");
-        free(explanation);
+    if (!explanation) {
+        exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
         return;
     }
     explanation->exchange = exchange;

@@ -157,9 +157,12 @@ void rest_friends_get(struct exchange *exchange)
 {
     struct session_context *sessions = api_context_of(exchange)->sessions;
     struct friends_listing *listing = calloc(1, sizeof(*listing));
-    if (!listing || !read_friends_filter(exchange, &listing->filter)) {
-        exchange_error(&exchange, listing ? 400 : 503,
-                       listing ? ERROR_INVALID_MESSAGE : ERROR_SERVICE_UNAVAILABLE,
+    if (!listing) {
+        exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
+        return;
+    }
+    if (!read_friends_filter(exchange, &listing->filter)) {
+        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE,
                        "status is online, away, offline or unknown, and in_call is true or false");
         free(listing);
         return;
