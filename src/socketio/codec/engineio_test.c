@@ -81,7 +81,7 @@ static void a_payload_has_a_limited_number_of_packets(void **unused)
     free(copy);
 }
 
-/* What the packet in a frame holds, or NULL where it is malformed. */
+/* `held` is the data of the packet in the frame; NULL: the packet is malformed. */
 static void expect_frame(const char *frame, bool binary, enum engineio_type type, bool is_binary,
                          const char *held)
 {
@@ -123,7 +123,7 @@ static void a_binary_message_is_written_as_base64(void **unused)
     buffer_free(&payload);
 }
 
-static void the_open_packet_tells_the_settings(void **unused)
+static void open_packet_contains_the_settings(void **unused)
 {
     (void)unused;
     struct buffer out = BUFFER_INIT;
@@ -152,7 +152,7 @@ int main(void)
         cmocka_unit_test(a_payload_has_a_limited_number_of_packets),
         cmocka_unit_test(a_frame_is_read_as_one_packet),
         cmocka_unit_test(a_binary_message_is_written_as_base64),
-        cmocka_unit_test(the_open_packet_tells_the_settings),
+        cmocka_unit_test(open_packet_contains_the_settings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

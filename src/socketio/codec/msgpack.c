@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* First bytes. The lowest and the highest carry a value or a length in their low bits; those between are looked
- * up in FORMATS. */
+/* First bytes. The lowest and the highest carry a value or a length in their low bits; FORMATS lists those
+ * between. */
 enum {
     FIXMAP = 0x80,
     FIXARRAY = 0x90,
@@ -84,19 +84,11 @@ static double msgpack_real_of(uint64_t bits, size_t len)
     return len == sizeof(single) ? (double)single : real;
 }
 
-static bool take_msgpack_extension(struct slice *rest, uint64_t len, struct msgpack_item *out)
-{
-    uint64_t kind;
-    if (!take_msgpack_number(rest, 1, &kind) || !take_msgpack_bytes(rest, (size_t)len, &out->bytes))
-        return false;
-    out->type = kind == 0 && len == 1 ? MSGPACK_UNDEFINED : MSGPACK_EXTENSION;
-    return true;
-}
-
 /* The number means a length, a count or the value itself, depending on the format. */
 static bool take_msgpack_value(struct slice *rest, struct format format, uint64_t number,
                                struct msgpack_item *out)
 {
+    uint64_t extension;
     out->type = (enum msgpack_type)format.type;
     switch (out->type) {
     case MSGPACK_BOOLEAN:
@@ -115,7 +107,11 @@ static bool take_msgpack_value(struct slice *rest, struct format format, uint64_
     case MSGPACK_BINARY:
         return take_msgpack_bytes(rest, (size_t)number, &out->bytes);
     case MSGPACK_EXTENSION:
-        return take_msgpack_extension(rest, number, out);
+        if (!take_msgpack_number(rest, 1, &extension))
+            return false;
+        if (extension == 0 && number == 1)
+            out->type = MSGPACK_UNDEFINED;
+        return take_msgpack_bytes(rest, (size_t)number, &out->bytes);
     case MSGPACK_ARRAY:
         out->count = (uint32_t)number;
         return number <= rest->len;

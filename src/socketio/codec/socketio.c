@@ -99,27 +99,21 @@ static bool read_event_name(struct json *json, struct slice *name)
     return true;
 }
 
-/* ["name", argument, …]: further arguments are skipped. */
+/* ["name", argument, …]: further arguments are skipped. The argument of a binary event is not exposed, since it is
+ * incomplete without its attachments. */
 static bool read_event_array(struct json *json, struct socketio_packet *out)
 {
     json_array(json);
     if (!read_event_name(json, &out->event))
         return false;
-    if (json_element(json) && json_raw(json, &out->argument))
+    if (out->type == SOCKETIO_BINARY_EVENT) {
+        while (json_element(json))
+            if (!check_placeholders(json, out->attachments))
+                return false;
+    } else if (json_element(json) && json_raw(json, &out->argument)) {
         while (json_element(json))
             json_skip(json);
-    return json_done(json);
-}
-
-/* The argument is not exposed, since it is incomplete without its attachments. */
-static bool read_binary_event_array(struct json *json, struct socketio_packet *out)
-{
-    json_array(json);
-    if (!read_event_name(json, &out->event))
-        return false;
-    while (json_element(json))
-        if (!check_placeholders(json, out->attachments))
-            return false;
+    }
     return json_done(json);
 }
 
@@ -129,9 +123,8 @@ static bool read_packet_data(struct json *json, struct socketio_packet *out)
     case SOCKETIO_CONNECT:
         return json_peek(json) == JSON_OBJECT && json_raw(json, &out->argument) && json_done(json);
     case SOCKETIO_EVENT:
-        return json_peek(json) == JSON_ARRAY && read_event_array(json, out);
     case SOCKETIO_BINARY_EVENT:
-        return json_peek(json) == JSON_ARRAY && read_binary_event_array(json, out);
+        return json_peek(json) == JSON_ARRAY && read_event_array(json, out);
     case SOCKETIO_ACK:
         return json_peek(json) == JSON_ARRAY && json_skip(json) && json_done(json);
     case SOCKETIO_BINARY_ACK:

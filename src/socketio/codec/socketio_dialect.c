@@ -57,28 +57,6 @@ static bool scan_event_argument(struct fields_scratch *scratch, struct slice arg
     return false;
 }
 
-static void rename_customary_fields(struct fields_scratch *scratch)
-{
-    for (size_t i = 0; i < scratch->count; i++) {
-        struct slice *key = &scratch->members[i].key;
-        if (slice_is(*key, "roomId"))
-            *key = SLICE("chat_id");
-        else if (slice_is(*key, "callId"))
-            *key = SLICE("call_id");
-    }
-}
-
-/* A call may be answered by its caller instead of its id: the ringing call from that user is meant. */
-static bool decode_call_answer(struct fields_scratch *scratch, struct message *out,
-                               const char **problem)
-{
-    struct slice from = fields_find(scratch, "from");
-    if (fields_find(scratch, "call_id").data && !fields_decode(scratch, out, problem))
-        return false;
-    *problem = "from must be a user id";
-    return !from.data || (fields_string(from, &out->call.from) && user_id_valid(out->call.from));
-}
-
 static bool decode_customary_command(struct fields_scratch *scratch,
                                      const struct customary_command *command, struct slice argument,
                                      struct message *out, const char **problem)
@@ -88,35 +66,21 @@ static bool decode_customary_command(struct fields_scratch *scratch,
         return true;
     if (!scan_event_argument(scratch, argument, problem))
         return false;
-    rename_customary_fields(scratch);
-    if (command->type == MESSAGE_CALL_ACCEPT || command->type == MESSAGE_CALL_REJECT)
-        return decode_call_answer(scratch, out, problem);
-    return fields_decode(scratch, out, problem);
-}
-
-static bool decode_socketio_event(struct fields_scratch *scratch,
-                                  const struct socketio_packet *packet, struct message *out,
-                                  const char **problem)
-{
-    for (size_t i = 0; i < CUSTOMARY_COMMAND_COUNT; i++)
-        if (slice_is(packet->event, CUSTOMARY_COMMANDS[i].name))
-            return decode_customary_command(scratch, &CUSTOMARY_COMMANDS[i], packet->argument, out,
-                                            problem);
-    out->type = message_type_from_client(packet->event);
-    *problem = "unknown event";
-    return out->type != MESSAGE_INVALID &&
-           scan_event_argument(scratch, packet->argument, problem) &&
-           fields_decode(scratch, out, problem);
-}
-
-/* The mark replaces the byte before the digits, which belongs to the packet's head and was read already. */
-static struct slice mark_ack_id(struct slice digits)
-{
-    if (!digits.data)
-        return SLICE_NONE;
-    char *marked = (char *)digits.data - 1;
-    *marked = ACK_MARK;
-    return (struct slice){marked, digits.len + 1};
+    for (size_t i = 0; i < scratch->count; i++) {
+        struct slice *key = &scratch->members[i].key;
+        if (slice_is(*key, "roomId"))
+            *key = SLICE("chat_id");
+        else if (slice_is(*key, "callId"))
+            *key = SLICE("call_id");
+    }
+    if (command->type != MESSAGE_CALL_ACCEPT && command->type != MESSAGE_CALL_REJECT)
+        return fields_decode(scratch, out, problem);
+    /* A call may be answered by its caller instead of its id: the ringing call from that user is meant. */
+    struct slice from = fields_find(scratch, "from");
+    if (fields_find(scratch, "call_id").data && !fields_decode(scratch, out, problem))
+        return false;
+    *problem = "from must be a user id";
+    return !from.data || (fields_string(from, &out->call.from) && user_id_valid(out->call.from));
 }
 
 static bool socketio_decode_text(struct fields_scratch *scratch, char *data, size_t len,
@@ -132,12 +96,28 @@ static bool socketio_decode_text(struct fields_scratch *scratch, char *data, siz
 bool socketio_decode(struct fields_scratch *scratch, const struct socketio_packet *packet,
                      struct message *out, const char **problem)
 {
-    *out = (struct message){.type = MESSAGE_INVALID, .id = mark_ack_id(packet->ack_id)};
+    *out = (struct message){.type = MESSAGE_INVALID, .id = SLICE_NONE};
+    if (packet->ack_id.data) {
+        /* the mark replaces the byte before the digits: it belongs to the packet's head, which was read */
+        char *marked = (char *)packet->ack_id.data - 1;
+        *marked = ACK_MARK;
+        out->id = (struct slice){marked, packet->ack_id.len + 1};
+    }
     *problem = "binary events are not part of this protocol";
     if (packet->type != SOCKETIO_EVENT)
         return false;
     *problem = "the event is nested too deeply, or holds binary or half a character";
-    return !packet->unreadable && decode_socketio_event(scratch, packet, out, problem);
+    if (packet->unreadable)
+        return false;
+    for (size_t i = 0; i < CUSTOMARY_COMMAND_COUNT; i++)
+        if (slice_is(packet->event, CUSTOMARY_COMMANDS[i].name))
+            return decode_customary_command(scratch, &CUSTOMARY_COMMANDS[i], packet->argument, out,
+                                            problem);
+    out->type = message_type_from_client(packet->event);
+    *problem = "unknown event";
+    return out->type != MESSAGE_INVALID &&
+           scan_event_argument(scratch, packet->argument, problem) &&
+           fields_decode(scratch, out, problem);
 }
 
 /* ---- outgoing ---- */
@@ -157,32 +137,6 @@ static void end_socketio_event(struct buffer *out)
     buffer_append_byte(out, ']');
 }
 
-static void write_acknowledgement(const struct message *message, struct buffer *out)
-{
-    buffer_append_text(out, "43");
-    buffer_append_slice(out, slice_after(message->id, 1));
-    buffer_append_text(out, "[{");
-    json_write_key_string(out, SLICE("type"), message_name(message));
-    fields_encode(out, message);
-    end_socketio_event(out);
-}
-
-static void write_named_event(const struct message *message, struct buffer *out)
-{
-    begin_socketio_event(out, message_name(message));
-    fields_encode(out, message);
-    end_socketio_event(out);
-}
-
-static void write_typing_event(const struct typing_change *change, struct buffer *out)
-{
-    begin_socketio_event(out, SLICE("typing"));
-    json_write_key_string(out, SLICE("roomId"), change->chat_id);
-    json_write_key_string(out, SLICE("userId"), change->user_id);
-    json_write_key_bool(out, SLICE("typing"), change->typing);
-    end_socketio_event(out);
-}
-
 static const char *const CONTACT_EVENTS[PRESENCE_ANNOUNCEMENTS] = {
     [PRESENCE_ANNOUNCE_ONLINE] = "friend_online",
     [PRESENCE_ANNOUNCE_OFFLINE] = "friend_offline",
@@ -195,7 +149,7 @@ static const char *const ROOM_EVENTS[PRESENCE_ANNOUNCEMENTS] = {
     [PRESENCE_ANNOUNCE_OFFLINE] = "USER_OFFLINE",
 };
 
-/* Writes nothing when `name` is NULL: there is no customary event. Senders ask presence/announcement.h first. */
+/* Writes nothing when `name` is NULL: there is no customary event. presence/announcement.h decides what is sent. */
 static void write_presence_event(struct slice user_id, const char *name, struct buffer *out)
 {
     if (!name)
@@ -203,15 +157,6 @@ static void write_presence_event(struct slice user_id, const char *name, struct 
     begin_socketio_event(out, slice_of(name));
     json_write_key_string(out, SLICE("userId"), user_id);
     end_socketio_event(out);
-}
-
-/* A contact that becomes visible during a call is also announced as in a call, since its start was not. */
-static void write_contact_events(const struct presence_change *change, struct buffer *out)
-{
-    struct slice user_id = change->presence.user_id;
-    write_presence_event(user_id, CONTACT_EVENTS[change->announcement], out);
-    if (change->announcement == PRESENCE_ANNOUNCE_ONLINE && change->presence.in_call)
-        write_presence_event(user_id, CONTACT_EVENTS[PRESENCE_ANNOUNCE_IN_CALL], out);
 }
 
 /* ---- calls, relayed from the gateway that made the transition ---- */
@@ -249,7 +194,11 @@ static void write_call_event(struct slice fields, const char *name, struct buffe
 static void write_customary_event(const struct message *message, struct buffer *out)
 {
     if (message->type == MESSAGE_TYPING_CHANGED) {
-        write_typing_event(&message->typing, out);
+        begin_socketio_event(out, SLICE("typing"));
+        json_write_key_string(out, SLICE("roomId"), message->typing.chat_id);
+        json_write_key_string(out, SLICE("userId"), message->typing.user_id);
+        json_write_key_bool(out, SLICE("typing"), message->typing.typing);
+        end_socketio_event(out);
         return;
     }
     if (message->type != MESSAGE_RELAY || !slice_starts_with(message->relay.name, SLICE("call_")))
@@ -261,15 +210,27 @@ static void write_customary_event(const struct message *message, struct buffer *
 
 static void socketio_encode(const struct message *message, struct buffer *out)
 {
-    if (message->type == MESSAGE_CONTACT_PRESENCE)
-        write_contact_events(&message->change, out);
-    else if (message->type == MESSAGE_CHAT_PRESENCE)
-        write_presence_event(message->change.presence.user_id,
-                             ROOM_EVENTS[message->change.announcement], out);
-    else if (message->id.data)
-        write_acknowledgement(message, out);
-    else
-        write_named_event(message, out);
+    const struct presence_change *change = &message->change;
+    if (message->type == MESSAGE_CONTACT_PRESENCE) {
+        write_presence_event(change->presence.user_id, CONTACT_EVENTS[change->announcement], out);
+        /* A contact that becomes visible during a call is announced as in a call too, since its start was not. */
+        if (change->announcement == PRESENCE_ANNOUNCE_ONLINE && change->presence.in_call)
+            write_presence_event(change->presence.user_id,
+                                 CONTACT_EVENTS[PRESENCE_ANNOUNCE_IN_CALL], out);
+    } else if (message->type == MESSAGE_CHAT_PRESENCE) {
+        write_presence_event(change->presence.user_id, ROOM_EVENTS[change->announcement], out);
+    } else if (message->id.data) {
+        buffer_append_text(out, "43");
+        buffer_append_slice(out, slice_after(message->id, 1));
+        buffer_append_text(out, "[{");
+        json_write_key_string(out, SLICE("type"), message_name(message));
+        fields_encode(out, message);
+        end_socketio_event(out);
+    } else {
+        begin_socketio_event(out, message_name(message));
+        fields_encode(out, message);
+        end_socketio_event(out);
+    }
     write_customary_event(message, out);
 }
 

@@ -145,31 +145,31 @@ static void a_message_with_a_customary_event_is_followed_by_it(void **unused)
                           "\"reason\":\"hangup\"}]");
 }
 
-static void presence_news_are_named_by_their_change_source(void **unused)
+static void presence_announcements_are_named_by_their_change_source(void **unused)
 {
     (void)unused;
     static const char *const CONTACT[] = {"", "friend_online", "friend_offline", "friend_in_call",
                                           "friend_out_of_call"};
     static const char *const ROOM[] = {"", "USER_ONLINE", "USER_OFFLINE"};
     char expected[64];
-    struct message news = {.type = MESSAGE_CONTACT_PRESENCE,
-                           .change = {.presence = {.user_id = SLICE("bob")}}};
+    struct message announced = {.type = MESSAGE_CONTACT_PRESENCE,
+                                .change = {.presence = {.user_id = SLICE("bob")}}};
     for (int i = PRESENCE_ANNOUNCE_ONLINE; i < PRESENCE_ANNOUNCEMENTS; i++) {
-        news.change.announcement = (enum presence_announcement)i;
+        announced.change.announcement = (enum presence_announcement)i;
         snprintf(expected, sizeof(expected), "42[\"%s\",{\"userId\":\"bob\"}]", CONTACT[i]);
-        expect_encoded(&news, expected);
+        expect_encoded(&announced, expected);
     }
-    news.change.presence.in_call = true;
-    news.change.announcement = PRESENCE_ANNOUNCE_ONLINE;
-    expect_encoded(&news, "42[\"friend_online\",{\"userId\":\"bob\"}]\x1e"
-                          "42[\"friend_in_call\",{\"userId\":\"bob\"}]");
-    news.change.announcement = PRESENCE_ANNOUNCE_IN_CALL;
-    expect_encoded(&news, "42[\"friend_in_call\",{\"userId\":\"bob\"}]");
-    news.type = MESSAGE_CHAT_PRESENCE;
+    announced.change.presence.in_call = true;
+    announced.change.announcement = PRESENCE_ANNOUNCE_ONLINE;
+    expect_encoded(&announced, "42[\"friend_online\",{\"userId\":\"bob\"}]\x1e"
+                               "42[\"friend_in_call\",{\"userId\":\"bob\"}]");
+    announced.change.announcement = PRESENCE_ANNOUNCE_IN_CALL;
+    expect_encoded(&announced, "42[\"friend_in_call\",{\"userId\":\"bob\"}]");
+    announced.type = MESSAGE_CHAT_PRESENCE;
     for (int i = PRESENCE_ANNOUNCE_ONLINE; i <= PRESENCE_ANNOUNCE_OFFLINE; i++) {
-        news.change.announcement = (enum presence_announcement)i;
+        announced.change.announcement = (enum presence_announcement)i;
         snprintf(expected, sizeof(expected), "42[\"%s\",{\"userId\":\"bob\"}]", ROOM[i]);
-        expect_encoded(&news, expected);
+        expect_encoded(&announced, expected);
     }
 }
 
@@ -199,7 +199,7 @@ int main(void)
         cmocka_unit_test(a_customary_event_is_read_as_its_command),
         cmocka_unit_test(an_answer_is_an_acknowledgement_if_asked_for_else_an_event),
         cmocka_unit_test(a_message_with_a_customary_event_is_followed_by_it),
-        cmocka_unit_test(presence_news_are_named_by_their_change_source),
+        cmocka_unit_test(presence_announcements_are_named_by_their_change_source),
         cmocka_unit_test(a_message_of_two_events_is_two_frames_in_one_blob),
     };
     return cmocka_run_group_tests(tests, NULL, free_text);

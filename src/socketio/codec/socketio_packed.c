@@ -73,20 +73,6 @@ static bool check_packed_members(const struct packed_members *members, const cha
            (members->data.type == MSGPACK_INVALID && !needs_data);
 }
 
-static bool write_packet_text(const struct packed_members *members, struct buffer *text, bool *lost)
-{
-    struct slice data = members->data_bytes;
-    buffer_append_byte(text, (char)('0' + members->type.natural));
-    if (members->name_space.bytes.len > 1) {
-        buffer_append_slice(text, members->name_space.bytes);
-        buffer_append_byte(text, ',');
-    }
-    if (members->id.type == MSGPACK_NATURAL)
-        buffer_append_uint(text, members->id.natural);
-    return (members->data.type == MSGPACK_INVALID || msgpack_to_json(&data, text, lost)) &&
-           !text->failed;
-}
-
 bool socketio_unpack(struct slice packed, struct buffer *text, struct socketio_packet *out,
                      const char **problem)
 {
@@ -96,8 +82,16 @@ bool socketio_unpack(struct slice packed, struct buffer *text, struct socketio_p
     if (!find_packed_members(packed, &members) || !check_packed_members(&members, problem))
         return false;
     *problem = "out of memory";
-    if (!write_packet_text(&members, text, &lost) ||
-        !socketio_parse(text->data, text->len, out, problem))
+    buffer_append_byte(text, (char)('0' + members.type.natural));
+    if (members.name_space.bytes.len > 1) {
+        buffer_append_slice(text, members.name_space.bytes);
+        buffer_append_byte(text, ',');
+    }
+    if (members.id.type == MSGPACK_NATURAL)
+        buffer_append_uint(text, members.id.natural);
+    if (members.data.type != MSGPACK_INVALID && !msgpack_to_json(&members.data_bytes, text, &lost))
+        return false;
+    if (text->failed || !socketio_parse(text->data, text->len, out, problem))
         return false;
     out->unreadable = out->unreadable || (lost && out->type == SOCKETIO_EVENT);
     return true;
@@ -122,27 +116,6 @@ static void pack_event_arguments(struct slice array, struct buffer *out)
     msgpack_write_close(out, opened_at, count);
 }
 
-static void pack_packet_data(struct slice data, struct buffer *out)
-{
-    struct json json;
-    msgpack_write_string(out, SLICE("data"));
-    if (data.data[0] == '[') {
-        pack_event_arguments(data, out);
-        return;
-    }
-    json_init(&json, (char *)data.data, data.len);
-    if (!msgpack_from_json(&json, out))
-        msgpack_write_nil(out);
-}
-
-static int64_t ack_id_number(struct slice digits)
-{
-    int64_t number = 0;
-    for (size_t i = 0; i < digits.len; i++)
-        number = number * 10 + (digits.data[i] - '0');
-    return number;
-}
-
 void socketio_pack(char *text, size_t len, struct buffer *out)
 {
     struct socketio_packet packet;
@@ -156,11 +129,21 @@ void socketio_pack(char *text, size_t len, struct buffer *out)
     msgpack_write_string(out, SLICE("nsp"));
     msgpack_write_string(out, packet.name_space);
     if (packet.ack_id.data) {
+        int64_t id = 0;
+        for (size_t i = 0; i < packet.ack_id.len; i++)
+            id = id * 10 + (packet.ack_id.data[i] - '0');
         msgpack_write_string(out, SLICE("id"));
-        msgpack_write_int(out, ack_id_number(packet.ack_id));
+        msgpack_write_int(out, id);
     }
-    if (data.len)
-        pack_packet_data(data, out);
+    if (data.len) {
+        struct json json;
+        json_init(&json, (char *)data.data, data.len);
+        msgpack_write_string(out, SLICE("data"));
+        if (data.data[0] == '[')
+            pack_event_arguments(data, out);
+        else if (!msgpack_from_json(&json, out))
+            msgpack_write_nil(out);
+    }
     msgpack_write_close(out, opened_at, 2U + (packet.ack_id.data != NULL) + (data.len > 0));
 }
 

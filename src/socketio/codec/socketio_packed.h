@@ -8,8 +8,8 @@
  *   id     of an acknowledgement, or of an event that asks for one
  *
  * Other members are skipped (a client sends `options`). Such a packet and its text (socketio.h) mean the same, so
- * it is converted to text when it is received and from text when it is sent: no other code knows the
- * difference. It is as strict as the reference parser: a packet that is not a map, truncated, or has data its
+ * it is converted to text when it is received and from text when it is sent: all other code uses the text. The
+ * parser is as strict as the reference parser: a packet that is not a map, truncated, or has data its
  * type does not allow is a problem. So is a namespace that the text form cannot express.
  *
  * An event with a value that JSON cannot express (msgpack_json.h), above all binary, is `unreadable`: it is
