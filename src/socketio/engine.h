@@ -1,5 +1,5 @@
 /*
- * An Engine.IO session: the layer between a transport and Socket.IO. It does not know the transport.
+ * An Engine.IO session: the layer between a transport and Socket.IO, independent of the transport.
  *
  *                        ┌──────────────── struct connection ───────────────┐
  *   WebSocket frames ──► │ connection_receive() ──► owner->on_payload()     │ ──► engine_receive()

@@ -1,5 +1,5 @@
 /*
- * Refusals of Engine.IO requests, with the codes and texts of the reference server, which clients know:
+ * Refusals of Engine.IO requests, with the codes and texts of the reference server, which clients expect:
  * {"code":1,"message":"Session ID unknown"}.
  */
 #ifndef ROLLCALL_SOCKETIO_ENGINE_REFUSAL_H

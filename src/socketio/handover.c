@@ -64,7 +64,7 @@ void handover_leave(struct socketio_context *context)
     pthread_mutex_unlock(&place->lock);
 }
 
-static bool give_to_worker(struct http_session *session, size_t worker)
+static bool handover_give_to_worker(struct http_session *session, size_t worker)
 {
     struct socketio_context *here = socketio_context_of(session->exchange);
     struct handover_board *board = here->board;
@@ -111,7 +111,7 @@ bool handover_open(struct fd_passing *passing, struct socketio_context *context)
 }
 
 /* The other process reads the head again, as if it had accepted the connection. */
-static bool give_to_process(struct http_session *session, const struct engine_place *place)
+static bool handover_give_to_process(struct http_session *session, const struct engine_place *place)
 {
     char name[FD_PASSING_NAME_BYTES_MAX];
     struct buffer bytes = BUFFER_BOUNDED(FD_PASSING_BYTES_MAX);
@@ -143,8 +143,8 @@ bool handover_give(struct http_session *session)
     bool same_process = place.process == context->place.process;
     if (same_process && place.worker == context->place.worker)
         return false;
-    bool given =
-        same_process ? give_to_worker(session, place.worker) : give_to_process(session, &place);
+    bool given = same_process ? handover_give_to_worker(session, place.worker)
+                              : handover_give_to_process(session, &place);
     if (given)
         metrics_count(context->sessions->metrics, METRIC_HTTP_HANDOVERS);
     return given;

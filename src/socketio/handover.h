@@ -13,7 +13,7 @@
  *
  * A board lists the workers of a process. It is filled while they are made; once they run, only `left` changes, under
  * the lock of its place. Other processes are not listed: the name of a worker's descriptor passing follows from its
- * place (net/fd_passing.h), and when nobody has that name any more, the session ended with its process.
+ * place (net/fd_passing.h), and when that name is not in use any more, the session ended with its process.
  *
  * Mailboxes and descriptor passing bound the work. A connection that cannot be moved stays, its request is refused
  * like any with an unknown session id, and the client opens a new session. During a drain a worker gives and
@@ -50,7 +50,7 @@ struct handover_board {
 struct handover_board *handover_board_make(size_t workers, uint32_t process);
 void handover_board_free(struct handover_board **board);
 
-/* Enters a worker into the board and tells it its place. Before any worker runs. */
+/* Enters a worker into the board and sets its place. Before any worker runs. */
 void handover_board_put(struct handover_board *board, size_t worker,
                         struct socketio_context *context, struct mailbox *mailbox);
 

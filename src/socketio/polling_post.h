@@ -5,7 +5,7 @@
  *
  * The order of packets matters, so a client sends a POST only after the previous one was answered. As with the
  * reference server, two POSTs at a time end the session, and so does one whose connection is closed before its
- * answer, since nobody knows which packets arrived.
+ * answer, since it is unknown which packets arrived.
  *
  * A POST belongs to its connection; the session only refers to it, and forgets it when the session ends first.
  * One thread.

@@ -66,16 +66,6 @@ static void run_probe(struct loop_task *task)
 
 /* ---- connection_owner ---- */
 
-/* From now on the probe receives for the session, which is about to take it over. */
-static void choose_probe(struct probe *probe)
-{
-    const struct connection *session = socketio_connection(probe->polling->session);
-    probe->state = PROBE_CHOSEN;
-    probe->connection.silent = session->silent;
-    probe->connection.dialect = session->dialect;
-    loop_defer(probe->connection.context->loop, &probe->task);
-}
-
 static void on_probe_payload(struct connection *connection, char *data, size_t len, bool binary)
 {
     struct probe *probe = probe_of(connection);
@@ -90,7 +80,12 @@ static void on_probe_payload(struct connection *connection, char *data, size_t l
             connection_fail(connection);
         polling_release(probe->polling);
     } else if (slice_is(packet, "5")) {
-        choose_probe(probe);
+        /* from now on the probe receives for the session, which is about to take it over */
+        const struct connection *session = socketio_connection(probe->polling->session);
+        probe->state = PROBE_CHOSEN;
+        connection->silent = session->silent;
+        connection->dialect = session->dialect;
+        loop_defer(connection->context->loop, &probe->task);
     } else {
         connection_close(connection, PROBE_CLOSE_CODE, SLICE_NONE);
     }

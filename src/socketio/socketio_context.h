@@ -1,6 +1,6 @@
 /*
  * The Socket.IO side of one worker. app/gateway_compose.c makes it and connects it to the API by `transport` and to
- * the sessions by `hooks`; those know Socket.IO by these structs only.
+ * the sessions by `hooks`, the only way in which those see Socket.IO.
  *
  *   HTTP request ──► api_routes.c ──api_transport.routes──► socketio_resource.c
  *   event for a session ──► session_deliver() ──session_hooks──► socketio_recovery.c

@@ -128,7 +128,7 @@ bool socketio_displace_waiting(struct socketio_context *context)
 /* ---- joining ---- */
 
 /* NULL: the client is OPENED again, as the last of those that wait. */
-static void set_joining(struct socketio_session *socketio, struct joining *joining)
+static void set_client_joining(struct socketio_session *socketio, struct joining *joining)
 {
     struct socketio_context *context = socketio_context_of_session(socketio);
     struct socketio_waiting *waiting = socketio->waiting;
@@ -137,8 +137,8 @@ static void set_joining(struct socketio_session *socketio, struct joining *joini
     list_append(joining ? &context->joining : &context->waiting, &waiting->of_context);
 }
 
-static void refuse_connect(struct socketio_session *socketio, enum error_code code,
-                           const char *text, bool retry)
+static void refuse_socketio_connect(struct socketio_session *socketio, enum error_code code,
+                                    const char *text, bool retry)
 {
     struct buffer data = BUFFER_INIT;
     struct buffer packet = BUFFER_INIT;
@@ -155,7 +155,7 @@ static void refuse_connect(struct socketio_session *socketio, enum error_code co
     connection_wake_at(socketio_connection(socketio), socketio->waiting->connect_by_ms);
 }
 
-static void send_connected(struct socketio_session *socketio)
+static void send_socketio_connected(struct socketio_session *socketio)
 {
     char sid[ULID_TEXT_LEN];
     struct buffer packet = BUFFER_INIT;
@@ -181,7 +181,7 @@ static void on_joining_recovered(void *arg, struct socketio_recovered *recovered
     admission_resume(&joining->admission);
 }
 
-/* With the lease, events find the way here; only then is it safe to take those kept so far. */
+/* Events reach this gateway once the lease is open; only then is it safe to take those kept so far. */
 static void joining_take_recovered(struct admission *admission)
 {
     struct joining *joining = joining_of(admission);
@@ -202,7 +202,7 @@ static bool joining_open_session(struct admission *admission)
     socketio_waiting_free(socketio);
     socketio->device_is_made = joining->device_is_made;
     socketio_recovery_name(socketio, joining->recovered);
-    send_connected(socketio);
+    send_socketio_connected(socketio);
     session_begin(session, &admission->identity);
     if (joining->recovered)
         socketio_recovery_resume(socketio, joining->recovered);
@@ -217,9 +217,10 @@ static void on_joining_end(struct admission *admission, enum admission_result re
     struct socketio_session *socketio = joining->socketio;
     if (result != ADMISSION_ADMITTED && socketio) {
         bool token_refused = result == ADMISSION_TOKEN_REFUSED;
-        set_joining(socketio, NULL);
-        refuse_connect(socketio, token_refused ? ERROR_UNAUTHENTICATED : ERROR_SERVICE_UNAVAILABLE,
-                       text, !token_refused);
+        set_client_joining(socketio, NULL);
+        refuse_socketio_connect(socketio,
+                                token_refused ? ERROR_UNAUTHENTICATED : ERROR_SERVICE_UNAVAILABLE,
+                                text, !token_refused);
     }
     socketio_recovered_free(&joining->recovered);
     free(joining);
@@ -273,15 +274,15 @@ void socketio_join(struct socketio_session *socketio, struct slice auth)
     const char *problem;
     int64_t retry_after_ms;
     if (!dispatch_within_rate(&socketio->session, &retry_after_ms)) {
-        refuse_connect(socketio, ERROR_RATE_LIMITED, "too many commands", true);
+        refuse_socketio_connect(socketio, ERROR_RATE_LIMITED, "too many commands", true);
         return;
     }
     if (!read_connect_credentials(socketio, auth, &credentials, &problem)) {
-        refuse_connect(socketio, ERROR_INVALID_MESSAGE, problem, false);
+        refuse_socketio_connect(socketio, ERROR_INVALID_MESSAGE, problem, false);
         return;
     }
     if (!credentials.token.data) {
-        refuse_connect(socketio, ERROR_UNAUTHENTICATED, "a token is needed", false);
+        refuse_socketio_connect(socketio, ERROR_UNAUTHENTICATED, "a token is needed", false);
         return;
     }
     struct joining *joining = calloc(1, sizeof(*joining));
@@ -296,11 +297,12 @@ void socketio_join(struct socketio_session *socketio, struct slice auth)
         joining->socketio = socketio;
         joining->return_to = credentials.return_to;
         joining->device_is_made = credentials.device.len == 0;
-        set_joining(socketio, joining);
+        set_client_joining(socketio, joining);
         return;
     }
     free(joining);
-    refuse_connect(socketio, ERROR_SERVER_BUSY, "too many tokens wait to be verified", true);
+    refuse_socketio_connect(socketio, ERROR_SERVER_BUSY, "too many tokens wait to be verified",
+                            true);
 }
 
 /* ---- leaving ---- */

@@ -27,16 +27,12 @@ struct socketio_recovered {
 /* ---- private ids ---- */
 
 /* A client that named a device names it again, so its private id needs no device of its own. */
-static struct ulid pid_device_of(const struct socketio_session *socketio)
+void socketio_pid_write(const struct socketio_session *socketio, struct buffer *out)
 {
     struct slice text = {socketio->session.device, socketio->session.device_len};
     struct ulid device;
-    return socketio->device_is_made && ulid_parse(text, &device) ? device : socketio->public_id;
-}
-
-void socketio_pid_write(const struct socketio_session *socketio, struct buffer *out)
-{
-    struct ulid device = pid_device_of(socketio);
+    if (!socketio->device_is_made || !ulid_parse(text, &device))
+        device = socketio->public_id;
     uint8_t bytes[PID_BYTES];
     memcpy(bytes, socketio->pid, SOCKETIO_PID_BYTES);
     memcpy(bytes + SOCKETIO_PID_BYTES, device.bytes, sizeof(device));
@@ -245,77 +241,54 @@ void socketio_recovery_forget(struct socketio_session *socketio)
     socketio->has_missed = false;
 }
 
-static bool session_was_cut(const struct socketio_session *socketio)
-{
-    const struct connection *connection = &socketio->session.connection;
-    return connection->state == CONNECTION_GONE || connection->close_received ||
-           socketio->peer_leaves || socketio_fell_silent(socketio);
-}
-
-/* After a drain a session can be recovered only from a store that other gateways share. */
+/* A session that was cut can be recovered; during a drain, also one that the gateway ends, but only from a store
+ * that other gateways share. */
 static bool session_may_return(const struct socketio_session *socketio)
 {
-    const struct session_context *context = socketio->session.context;
     const struct connection *connection = &socketio->session.connection;
-    if (!context->draining)
-        return session_was_cut(socketio);
+    bool was_cut = connection->state == CONNECTION_GONE || connection->close_received ||
+                   socketio->peer_leaves || socketio_fell_silent(socketio);
+    if (!socketio->session.context->draining)
+        return was_cut;
     return socketio_context_of_session(socketio)->recovery->is_shared &&
-           (session_was_cut(socketio) || connection->ends_as == CLOSING_DRAINING);
-}
-
-/* Offsets grow, so a backlog that has dropped events has the higher floor. */
-static uint64_t backlog_floor_of(const struct socketio_session *socketio)
-{
-    const struct backlog *backlog = socketio->backlog;
-    return backlog && backlog->floor ? backlog->floor : socketio->floor;
-}
-
-static size_t list_session_topics(const struct session *session,
-                                  struct slice topics[RECOVERY_TOPICS_MAX])
-{
-    const struct subscription *at = session->endpoint.subscriptions;
-    size_t count = 0;
-    for (; at && count < RECOVERY_TOPICS_MAX; at = at->next)
-        topics[count++] = (struct slice){at->topic->name, at->topic->name_len};
-    return count;
-}
-
-static size_t list_backlog_events(const struct backlog *backlog,
-                                  struct recovery_event events[BACKLOG_EVENTS_MAX])
-{
-    size_t count = backlog ? backlog->count : 0;
-    for (size_t i = 0; i < count; i++) {
-        const struct blob *blob = backlog_at(backlog, i);
-        events[i] = (struct recovery_event){
-            encoder_offset_of(blob), backlog_id_at(backlog, i), {blob->bytes, blob->len}};
-    }
-    return count;
+           (was_cut || connection->ends_as == CLOSING_DRAINING);
 }
 
 void socketio_recovery_park(struct socketio_session *socketio)
 {
     struct session *session = &socketio->session;
-    struct session_context *context = session->context;
+    const struct backlog *backlog = socketio->backlog;
     struct recovery_store *recovery = socketio_context_of_session(socketio)->recovery;
     struct recovery_event events[BACKLOG_EVENTS_MAX];
     struct slice topics[RECOVERY_TOPICS_MAX];
+    size_t event_count = 0, topic_count = 0;
     char sid[ULID_TEXT_LEN];
     struct buffer pid = BUFFER_INIT;
     if (!recovery || socketio->has_missed || !session_may_return(socketio))
         return;
+    for (; backlog && event_count < backlog->count; event_count++) {
+        const struct blob *blob = backlog_at(backlog, event_count);
+        events[event_count] = (struct recovery_event){
+            encoder_offset_of(blob), backlog_id_at(backlog, event_count), {blob->bytes, blob->len}};
+    }
+    const struct subscription *at = session->endpoint.subscriptions;
+    for (; at && topic_count < RECOVERY_TOPICS_MAX; at = at->next)
+        topics[topic_count++] = (struct slice){at->topic->name, at->topic->name_len};
     ulid_write(sid, &socketio->public_id);
     socketio_pid_write(socketio, &pid);
     if (!pid.failed)
-        recovery_park(recovery, &(struct parked_session){
-                                    .user_id = session_user(session),
-                                    .pid = buffer_slice(&pid),
-                                    .sid = {sid, sizeof(sid)},
-                                    .floor = backlog_floor_of(socketio),
-                                    .ceiling = context->encoder->offset,
-                                    .events = events,
-                                    .event_count = list_backlog_events(socketio->backlog, events),
-                                    .topics = topics,
-                                    .topic_count = list_session_topics(session, topics),
-                                });
+        recovery_park(recovery,
+                      &(struct parked_session){
+                          .user_id = session_user(session),
+                          .pid = buffer_slice(&pid),
+                          .sid = {sid, sizeof(sid)},
+                          /* offsets grow: a backlog that dropped events has the higher floor */
+                          .floor = backlog && backlog->floor ? backlog->floor : socketio->floor,
+                          .ceiling = session->context->encoder->offset,
+                          .events = events,
+                          .event_count = event_count,
+                          .topics = topics,
+                          .topic_count = topic_count,
+                      });
     buffer_free(&pid);
 }

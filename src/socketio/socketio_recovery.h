@@ -5,9 +5,9 @@
  *   CONNECT ──► a public id, and a private id that only the client is told
  *   events sent ──► the session's backlog (backlog.h), each with an offset that the client remembers
  *   cut ──socketio_recovery_park()──► store/recovery_store.h, where delivery adds later events
- *   CONNECT with pid and offset ──► a lease, so that events find the way here
- *       ──socketio_recovery_take()──► the same ids, the missed events, and the same subscriptions, whose answers
- *       tell the current states
+ *   CONNECT with pid and offset ──► a lease, so that events reach this gateway
+ *       ──socketio_recovery_take()──► the same ids, the missed events, and the same subscriptions, whose replies
+ *       contain the current states
  *
  * An event may come twice, among the missed ones and by itself: the second copy is dropped. Offsets grow along a
  * connection and from one connection to the next, on any gateway: missed events get new offsets beyond all
@@ -35,7 +35,7 @@ enum { SOCKETIO_PID_TEXT_MAX = 64 };
 /* The session that a CONNECT asks to recover; pid_len 0: none. */
 struct socketio_return {
     uint64_t offset;
-    struct ulid device; /* which the client says it is; used if it names no device */
+    struct ulid device; /* from the private id; used if the client names no device */
     size_t pid_len;
     char pid[SOCKETIO_PID_TEXT_MAX];
 };

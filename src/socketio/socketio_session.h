@@ -1,7 +1,7 @@
 /*
  * A Socket.IO client on this gateway: an Engine.IO session (engine.h, which draws its life) and, once it has
  * connected to the namespace, a session like any other (session/session.h) with the same lease, routes, limits
- * and dispatch. Dispatch and the planes do not know the difference.
+ * and dispatch. Dispatch and the planes treat it like any other.
  *
  *   OPENED     waiting != NULL, waiting->joining == NULL    after the handshake; the user is unknown
  *   JOINING    waiting->joining != NULL                     the client is being admitted (session/admission.h)
@@ -47,7 +47,7 @@ struct socketio_session {
     struct session session; /* last: the device id follows it */
 };
 
-/* What the HTTP request of a handshake says; borrowed for the call. */
+/* What the HTTP request of a handshake contains; borrowed for the call. */
 struct socketio_handshake {
     struct slice sid;
     struct slice token;  /* SLICE_NONE: CONNECT brings it */
