@@ -24,10 +24,10 @@ struct actor {
     struct client client;
     char token[WORLD_TOKEN_BYTES_MAX];
     unsigned status;    /* of the handshake; 0: the socket was closed */
-    bool told;          /* a close frame came */
+    bool dismissed;     /* a close frame came */
     bool answered[IDS]; /* by id */
-    bool asked[IDS];
-    char last_status[16]; /* of the other user, as last told */
+    bool sent[IDS];
+    char last_status[16]; /* of the other user, as last received */
 };
 
 static struct world world;
@@ -56,9 +56,9 @@ static void listen_to_server(struct actor *actor)
     while ((event = client_next(&actor->client)) != CLIENT_NOTHING && event != CLIENT_END) {
         if (event == CLIENT_TEXT)
             note_text(actor);
-        actor->told |= event == CLIENT_CLOSE;
+        actor->dismissed |= event == CLIENT_CLOSE;
     }
-    if (event == CLIENT_END && !actor->told)
+    if (event == CLIENT_END && !actor->dismissed)
         fail_msg("the connection was cut without a close frame");
 }
 
@@ -72,22 +72,22 @@ static void join(struct actor *actor)
     listen_to_server(actor);
 }
 
-static void ask(struct actor *actor, unsigned id, const char *rest)
+static void send_command(struct actor *actor, unsigned id, const char *rest)
 {
     char json[WORLD_TOKEN_BYTES_MAX + 128];
-    if (actor->status != 101 || actor->told)
+    if (actor->status != 101 || actor->dismissed)
         return;
-    actor->asked[id] = true;
+    actor->sent[id] = true;
     snprintf(json, sizeof(json), "{\"id\":%u,%s}", id, rest);
     client_send(&actor->client, json);
     listen_to_server(actor);
 }
 
-static void beat(struct actor *actor)
+static void send_heartbeat(struct actor *actor)
 {
-    if (actor->status != 101 || actor->told)
+    if (actor->status != 101 || actor->dismissed)
         return;
-    actor->asked[HEARTBEAT] = true;
+    actor->sent[HEARTBEAT] = true;
     client_send(&actor->client, "{\"type\":\"heartbeat\"}");
     listen_to_server(actor);
 }
@@ -95,10 +95,10 @@ static void beat(struct actor *actor)
 /* Every command was answered, unless the connection was closed. */
 static void check(const struct actor *actor)
 {
-    if (actor->status != 101 || actor->told)
+    if (actor->status != 101 || actor->dismissed)
         return;
     for (unsigned id = 0; id < IDS; id++)
-        if (actor->asked[id] && !actor->answered[id])
+        if (actor->sent[id] && !actor->answered[id])
             fail_msg("command %u was never answered", id);
 }
 
@@ -106,10 +106,10 @@ static void leave(struct actor *actor)
 {
     if (actor->client.fd < 0)
         return;
-    if (actor->status == 101 && !actor->told) {
+    if (actor->status == 101 && !actor->dismissed) {
         client_frame(&actor->client, CLIENT_CLOSE, "\x03\xe8", 2);
         listen_to_server(actor);
-        assert_true(actor->told);
+        assert_true(actor->dismissed);
     }
     client_hang_up(&actor->client);
 }
@@ -122,17 +122,17 @@ static void play(void)
     snprintf(refresh, sizeof(refresh), "\"type\":\"refresh_token\",\"token\":\"%s\"", alice.token);
     join(&alice);
     join(&bob);
-    ask(&alice, 0, "\"type\":\"subscribe_presence\",\"user_ids\":[\"bob\",\"carol\"]");
-    ask(&alice, 1, "\"type\":\"query_presence\",\"user_ids\":[\"bob\",\"dave\"]");
-    ask(&alice, 2, refresh);
-    ask(&bob, 3, "\"type\":\"heartbeat\",\"active\":false");
+    send_command(&alice, 0, "\"type\":\"subscribe_presence\",\"user_ids\":[\"bob\",\"carol\"]");
+    send_command(&alice, 1, "\"type\":\"query_presence\",\"user_ids\":[\"bob\",\"dave\"]");
+    send_command(&alice, 2, refresh);
+    send_command(&bob, 3, "\"type\":\"heartbeat\",\"active\":false");
     presence_publish_privacy(world.presence, SLICE("bob"));
     listen_to_server(&alice);
-    ask(&alice, 4, "\"type\":\"no_such_command\"");
-    if (alice.status == 101 && !alice.told)
+    send_command(&alice, 4, "\"type\":\"no_such_command\"");
+    if (alice.status == 101 && !alice.dismissed)
         client_frame(&alice.client, CLIENT_PING, "?", 1);
-    ask(&alice, 5, "\"type\":\"unsubscribe_presence\",\"user_ids\":[\"carol\"]");
-    beat(&alice);
+    send_command(&alice, 5, "\"type\":\"unsubscribe_presence\",\"user_ids\":[\"carol\"]");
+    send_heartbeat(&alice);
     world_advance(&world, 5000); /* leases are renewed */
     listen_to_server(&alice);
     listen_to_server(&bob);
@@ -166,7 +166,7 @@ static void check_service_is_normal(void)
     play();
     assert_int_equal(alice.status, 101);
     assert_int_equal(bob.status, 101);
-    assert_false(alice.told);
+    assert_false(alice.dismissed);
     assert_string_equal(alice.last_status, "away");
     end_play();
 }

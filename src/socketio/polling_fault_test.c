@@ -1,8 +1,7 @@
 /*
- * Polling without memory: a session is opened and joined by requests, gets an event by one, and is taken over by a
- * WebSocket that probes, with the first, second, third … allocation failing, then with all failing from each on.
- * Every request is answered or its connection closed, nothing leaks, no session stays behind, and afterwards it
- * all works.
+ * Polling when out of memory. A client opens a session, connects, polls an event and upgrades to a WebSocket, with
+ * the first, second, third … allocation failing, then with all allocations failing from each one on. Every request
+ * is answered or its connection closed, nothing leaks, no session is left over, and afterwards everything works.
  */
 #include "socketio/socketio_session.h"
 
@@ -23,20 +22,20 @@ static struct client http, web;
 static char token[WORLD_TOKEN_BYTES_MAX];
 static char sid[CLIENT_SID_MAX];
 static bool joined;   /* CONNECT was answered with an id */
-static bool upgraded; /* the WebSocket has taken over, and carries events */
+static bool upgraded; /* the WebSocket has taken over and delivers events */
 
-/* A request on a connection of its own; its status, 0 when there is no answer yet. */
-static unsigned ask(const char *method, const char *body)
+/* Sends a request on a connection of its own. Returns its status; 0: no answer yet. */
+static unsigned send_request(const char *method, const char *body)
 {
     client_dial_polling(&http, &world, method, sid, strlen(body), body);
     return client_response(&http);
 }
 
-static unsigned request(const char *method, const char *body)
+static unsigned send_answered_request(const char *method, const char *body)
 {
-    unsigned status = ask(method, body);
+    unsigned status = send_request(method, body);
     if (status == 0 && !http.ended)
-        fail_msg("a %s was left without an answer", method);
+        fail_msg("a %s was not answered", method);
     client_hang_up(&http);
     return status;
 }
@@ -44,21 +43,21 @@ static unsigned request(const char *method, const char *body)
 static void open_session(void)
 {
     sid[0] = '\0';
-    if (request("GET", "") == 200) /* it may have been told that it is closed, and has none */
-        client_find_sid(&http, sid);
+    if (send_answered_request("GET", "") == 200)
+        client_find_sid(&http, sid); /* none in the close packet */
 }
 
-/* What the session is told by polls until one has nothing; false: it is gone. */
+/* Polls until an answer contains `piece` or a poll has to wait. Returns false when the session has ended. */
 static bool poll_for(const char *piece, bool *found)
 {
     for (int i = 0; i < POLLS_MAX && !*found; i++) {
-        unsigned status = ask("GET", "");
+        unsigned status = send_request("GET", "");
         bool waits = status == 0 && !http.ended;
         *found |= status == 200 && strstr(http.text, piece);
         client_hang_up(&http);
         world_settle(&world);
         if (waits || status != 200)
-            return waits; /* a poll that was hung up on has ended the session */
+            return waits; /* hanging up a waiting poll has ended the session */
     }
     return true;
 }
@@ -67,7 +66,7 @@ static void join(void)
 {
     char packet[WORLD_TOKEN_BYTES_MAX + 32];
     snprintf(packet, sizeof(packet), "40{\"token\":\"%s\"}", token);
-    if (request("POST", packet) == 200)
+    if (send_answered_request("POST", packet) == 200)
         poll_for("40{\"sid\"", &joined);
 }
 
@@ -78,8 +77,8 @@ static void send_event(void)
     world_settle(&world);
 }
 
-/* The next texts of the WebSocket, up to one that begins so. */
-static bool hear(const char *begin)
+/* Reads texts of the WebSocket up to one with this beginning. */
+static bool receive_text(const char *begin)
 {
     enum client_event event;
     while ((event = client_next(&web)) != CLIENT_NOTHING && event != CLIENT_END)
@@ -94,17 +93,17 @@ static void upgrade(void)
     snprintf(query, sizeof(query), "&sid=%s", sid);
     unsigned status = client_dial_socketio(&web, &world, query, 0);
     if (status == 0 && !web.ended)
-        fail_msg("an upgrade was left without an answer");
+        fail_msg("an upgrade was not answered");
     if (status != 101)
         return;
     client_send(&web, "2probe");
-    if (!hear("3probe"))
+    if (!receive_text("3probe"))
         return;
     client_send(&web, "5");
     client_send(&web, "420[\"heartbeat\",{}]");
-    bool answered = hear("430[");
+    bool answered = receive_text("430[");
     send_event();
-    upgraded = answered && hear("42[\"delivery\"");
+    upgraded = answered && receive_text("42[\"delivery\"");
 }
 
 static bool play(void)
@@ -125,7 +124,7 @@ static void leave(bool dialled)
 {
     if (dialled)
         client_hang_up(&web);
-    world_advance(&world, 100000); /* what was not joined, or fell silent, has ended by then */
+    world_advance(&world, 100000); /* unconnected and silent sessions have ended by then */
     assert_int_equal(world_leases(&world, "alice", NULL), 0);
     assert_int_equal(world_metric(&world, METRIC_SOCKETIO_CONNECTIONS), 0);
 }
@@ -146,13 +145,13 @@ static size_t play_without_memory(alloc_fault_start fail_at, size_t n)
     return failed;
 }
 
-static void whichever_allocation_fails_every_request_is_answered(void **unused)
+static void every_request_is_answered_when_one_allocation_fails(void **unused)
 {
     (void)unused;
     assert_in_range(alloc_fault_sweep(alloc_fault_after, play_without_memory), 50, 5000);
 }
 
-static void with_no_memory_from_any_point_on_every_request_is_answered(void **unused)
+static void every_request_is_answered_when_memory_runs_out_at_any_point(void **unused)
 {
     (void)unused;
     assert_in_range(alloc_fault_sweep(alloc_fault_from, play_without_memory), 50, 5000);
@@ -161,8 +160,8 @@ static void with_no_memory_from_any_point_on_every_request_is_answered(void **un
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whichever_allocation_fails_every_request_is_answered),
-        cmocka_unit_test(with_no_memory_from_any_point_on_every_request_is_answered),
+        cmocka_unit_test(every_request_is_answered_when_one_allocation_fails),
+        cmocka_unit_test(every_request_is_answered_when_memory_runs_out_at_any_point),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

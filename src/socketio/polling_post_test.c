@@ -1,4 +1,4 @@
-/* POSTs of a polling session that cross with each other and with its end. */
+/* POSTs of a polling session that overlap with each other or with its end. */
 #include "socketio/socketio_session.h"
 
 #include "support/client.h"
@@ -14,7 +14,7 @@ static struct world world;
 static struct client first, second, web;
 static char sid[CLIENT_SID_MAX];
 
-static unsigned ask(struct client *client, const char *method, const char *body)
+static unsigned send_request(struct client *client, const char *method, const char *body)
 {
     client_dial_polling(client, &world, method, sid, strlen(body), body);
     unsigned status = client_response(client);
@@ -27,7 +27,7 @@ static int open_world(void **unused)
     (void)unused;
     world_open(&world, WORLD_DEFAULTS);
     sid[0] = '\0';
-    assert_int_equal(ask(&first, "GET", ""), 200);
+    assert_int_equal(send_request(&first, "GET", ""), 200);
     assert_true(client_find_sid(&first, sid));
     return 0;
 }
@@ -39,33 +39,33 @@ static int close_world(void **unused)
     return 0;
 }
 
-/* A POST of three bytes of which one has come. */
+/* Sends one of three bytes of a POST. */
 static void begin_post(void)
 {
     client_dial_polling(&first, &world, "POST", sid, 3, "3");
     world_settle(&world);
 }
 
-static void expect_known(bool known)
+static void expect_session_open(bool is_open)
 {
     world_settle(&world);
-    assert_int_equal(ask(&second, "POST", "3"), known ? 200 : 400);
-    if (!known)
+    assert_int_equal(send_request(&second, "POST", "3"), is_open ? 200 : 400);
+    if (!is_open)
         assert_non_null(strstr(second.text, "Session ID unknown"));
 }
 
-static void one_after_the_other_is_well(void **unused)
+static void posts_one_after_the_other_are_accepted(void **unused)
 {
     (void)unused;
     begin_post();
     client_print(&first, "\x1e"
                          "3");
     assert_int_equal(client_response(&first), 200);
-    expect_known(true);
-    expect_known(true);
+    expect_session_open(true);
+    expect_session_open(true);
 }
 
-static void the_second_at_a_time_is_refused_by_its_head_and_the_session_ends(void **unused)
+static void second_post_at_a_time_is_refused_at_its_head_and_ends_the_session(void **unused)
 {
     (void)unused;
     begin_post();
@@ -76,27 +76,27 @@ static void the_second_at_a_time_is_refused_by_its_head_and_the_session_ends(voi
     client_print(&first, "\x1e"
                          "3");
     assert_int_equal(client_response(&first), 400);
-    expect_known(false);
+    expect_session_open(false);
 }
 
-static void one_whose_peer_goes_ends_the_session(void **unused)
+static void post_whose_connection_closes_ends_the_session(void **unused)
 {
     (void)unused;
     begin_post();
     client_hang_up(&first);
-    expect_known(false);
+    expect_session_open(false);
 }
 
-static void one_that_is_too_long_leaves_it(void **unused)
+static void post_that_is_too_long_leaves_the_session_open(void **unused)
 {
     (void)unused;
     client_dial_polling(&first, &world, "POST", sid, 100000000, "");
     assert_int_equal(client_response(&first), 413);
-    expect_known(true);
+    expect_session_open(true);
 }
 
-/* What does not go on with the session does not count. */
-static void one_of_another_kind_leaves_it(void **unused)
+/* A request that the session refuses does not count as its POST. */
+static void post_of_another_protocol_version_leaves_the_session_open(void **unused)
 {
     (void)unused;
     begin_post();
@@ -112,8 +112,8 @@ static void one_of_another_kind_leaves_it(void **unused)
     assert_int_equal(client_response(&first), 200);
 }
 
-/* It outlives the session, which a WebSocket has by then. */
-static void one_that_is_overtaken_by_an_upgrade_is_refused(void **unused)
+/* A WebSocket carries the session by then. */
+static void post_that_is_overtaken_by_an_upgrade_is_refused(void **unused)
 {
     (void)unused;
     begin_post();
@@ -136,12 +136,12 @@ static void one_that_is_overtaken_by_an_upgrade_is_refused(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(one_after_the_other_is_well),
-        TEST(the_second_at_a_time_is_refused_by_its_head_and_the_session_ends),
-        TEST(one_whose_peer_goes_ends_the_session),
-        TEST(one_that_is_too_long_leaves_it),
-        TEST(one_of_another_kind_leaves_it),
-        TEST(one_that_is_overtaken_by_an_upgrade_is_refused),
+        TEST(posts_one_after_the_other_are_accepted),
+        TEST(second_post_at_a_time_is_refused_at_its_head_and_ends_the_session),
+        TEST(post_whose_connection_closes_ends_the_session),
+        TEST(post_that_is_too_long_leaves_the_session_open),
+        TEST(post_of_another_protocol_version_leaves_the_session_open),
+        TEST(post_that_is_overtaken_by_an_upgrade_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

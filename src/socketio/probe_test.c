@@ -1,4 +1,4 @@
-/* A WebSocket that takes a polling session over, on virtual time. */
+/* A WebSocket takes over a polling session, on virtual time. */
 #include "socketio/socketio_session.h"
 
 #include "support/client.h"
@@ -29,7 +29,7 @@ static int close_world(void **unused)
     return 0;
 }
 
-static void request(const char *method, const char *body)
+static void send_request(const char *method, const char *body)
 {
     client_dial_polling(&http, &world, method, sid, strlen(body), body);
     assert_int_equal(client_response(&http), 200);
@@ -38,17 +38,17 @@ static void request(const char *method, const char *body)
 
 static void open_session(void)
 {
-    request("GET", "");
+    send_request("GET", "");
     assert_true(client_find_sid(&http, sid));
 }
 
-static void join(void)
+static void connect_to_namespace(void)
 {
     char token[WORLD_TOKEN_BYTES_MAX];
     char packet[WORLD_TOKEN_BYTES_MAX + 32];
     world_token(&world, "alice", "", 3600000, token);
     snprintf(packet, sizeof(packet), "40{\"token\":\"%s\"}", token);
-    request("POST", packet);
+    send_request("POST", packet);
     assert_non_null(world_session(&world, "alice"));
 }
 
@@ -61,8 +61,8 @@ static void probe(void)
     client_expect_text(&web, "3probe");
 }
 
-/* Chooses the WebSocket and says in the same breath more than a stranger may. */
-static void choose_and_say_much(void)
+/* Chooses the WebSocket and sends at once a packet that is too long for an unauthenticated client. */
+static void choose_and_send_long_packet(void)
 {
     static char packet[80 * 1024];
     size_t len = world.config.gateway.max_frame_bytes + 1000;
@@ -73,7 +73,7 @@ static void choose_and_say_much(void)
     client_frame(&web, CLIENT_TEXT, packet, len);
 }
 
-/* The next text but what is pushed. */
+/* Skips events. */
 static void expect_answer(const char *beginning)
 {
     enum client_event event;
@@ -85,23 +85,23 @@ static void expect_answer(const char *beginning)
         fail_msg("expected %s, got event %d: %s", beginning, (int)event, web.text);
 }
 
-static void who_has_joined_may_say_as_much_as_ever_when_it_changes_over(void **unused)
+static void connected_client_keeps_its_packet_limit_when_it_upgrades(void **unused)
 {
     (void)unused;
     open_session();
-    join();
+    connect_to_namespace();
     probe();
-    choose_and_say_much();
+    choose_and_send_long_packet();
     expect_answer("430[");
     client_hang_up(&web);
 }
 
-static void who_has_not_joined_is_a_stranger_there_too(void **unused)
+static void client_that_is_not_connected_keeps_the_lower_limit_when_it_upgrades(void **unused)
 {
     (void)unused;
     open_session();
     probe();
-    choose_and_say_much();
+    choose_and_send_long_packet();
     enum client_event event;
     while ((event = client_next(&web)) == CLIENT_TEXT)
         ;
@@ -115,8 +115,8 @@ static void who_has_not_joined_is_a_stranger_there_too(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(who_has_joined_may_say_as_much_as_ever_when_it_changes_over),
-        TEST(who_has_not_joined_is_a_stranger_there_too),
+        TEST(connected_client_keeps_its_packet_limit_when_it_upgrades),
+        TEST(client_that_is_not_connected_keeps_the_lower_limit_when_it_upgrades),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /*
- * A Socket.IO client without memory: the handshake, joining, events, friends' news, leaving and joining
- * again are gone through with the first, second, third … allocation failing, then with all failing from
- * each on. Nobody is left without a word: what was asked is answered, or the connection is closed with a
- * close frame, or there is none. Nothing leaks, and afterwards the gateway serves as before.
+ * Socket.IO when out of memory. A client does the handshake, connects, sends events, receives a contact's presence,
+ * disconnects and connects again, with the first, second, third … allocation failing, then with all allocations
+ * failing from each one on. Each event is answered, or the connection is closed with a close frame, or there is no
+ * connection. Nothing leaks, and afterwards the gateway serves as before.
  */
 #include "socketio/socketio_session.h"
 
@@ -22,10 +22,10 @@ static struct world world;
 static struct client alice, bob;
 static char token[WORLD_TOKEN_BYTES_MAX];
 static unsigned status; /* of the handshake */
-static bool told;       /* a close frame came */
+static bool dismissed;  /* a close frame came */
 static bool joined;
 static unsigned refusals;
-static bool asked[ACKS], answered[ACKS];
+static bool sent[ACKS], answered[ACKS];
 
 static void note_text(void)
 {
@@ -48,15 +48,15 @@ static void listen_to_server(void)
     while ((event = client_next(&alice)) != CLIENT_NOTHING && event != CLIENT_END) {
         if (event == CLIENT_TEXT)
             note_text();
-        told |= event == CLIENT_CLOSE;
+        dismissed |= event == CLIENT_CLOSE;
     }
-    if (event == CLIENT_END && !told)
-        fail_msg("the connection was cut without a word");
+    if (event == CLIENT_END && !dismissed)
+        fail_msg("the connection was cut without a close frame");
 }
 
-static void say(const char *packet)
+static void send_packet(const char *packet)
 {
-    if (status != 101 || told)
+    if (status != 101 || dismissed)
         return;
     client_send(&alice, packet);
     listen_to_server();
@@ -66,7 +66,7 @@ static void dial(void)
 {
     status = client_dial_socketio(&alice, &world, "&device_id=phone", 0);
     if (status == 0 && !alice.ended)
-        fail_msg("a handshake was left without an answer");
+        fail_msg("a handshake was not answered");
     listen_to_server();
 }
 
@@ -75,48 +75,48 @@ static void join(void)
     char packet[WORLD_TOKEN_BYTES_MAX + 64];
     unsigned before = refusals;
     snprintf(packet, sizeof(packet), "40{\"token\":\"%s\"}", token);
-    say(packet);
-    if (status == 101 && !told && !joined && refusals == before)
-        fail_msg("a CONNECT was left without an answer");
+    send_packet(packet);
+    if (status == 101 && !dismissed && !joined && refusals == before)
+        fail_msg("a CONNECT was not answered");
 }
 
-static void ask(unsigned id, const char *event)
+static void send_event(unsigned id, const char *event)
 {
     char packet[256];
-    if (!joined || told)
+    if (!joined || dismissed)
         return;
-    asked[id] = true;
+    sent[id] = true;
     snprintf(packet, sizeof(packet), "42%u%s", id, event);
-    say(packet);
+    send_packet(packet);
 }
 
 static void play(void)
 {
     dial();
-    say("40{\"token\":\"nonsense\"}");
+    send_packet("40{\"token\":\"nonsense\"}");
     join();
-    ask(0, "[\"subscribe_presence\",{\"user_ids\":[\"carol\"]}]");
-    ask(1, "[\"HEARTBEAT\",{\"active\":true}]");
-    ask(2, "[\"call:accept\",{\"from\":\"bob\"}]");
-    ask(3, "[\"nonsense\"]");
+    send_event(0, "[\"subscribe_presence\",{\"user_ids\":[\"carol\"]}]");
+    send_event(1, "[\"HEARTBEAT\",{\"active\":true}]");
+    send_event(2, "[\"call:accept\",{\"from\":\"bob\"}]");
+    send_event(3, "[\"nonsense\"]");
     client_send(&bob, "{\"type\":\"heartbeat\",\"active\":false}");
     listen_to_server();
-    ask(4, "[\"call:start\"]");
+    send_event(4, "[\"call:start\"]");
     world_advance(&world, 10000);
     listen_to_server();
-    say("3");
-    if (joined && !told) {
-        say("41");
+    send_packet("3");
+    if (joined && !dismissed) {
+        send_packet("41");
         joined = false;
         join();
     }
-    ask(5, "[\"user:disconnect\"]");
+    send_event(5, "[\"user:disconnect\"]");
 }
 
 static void check(void)
 {
-    for (unsigned id = 0; id < ACKS && !told; id++)
-        if (asked[id] && !answered[id])
+    for (unsigned id = 0; id < ACKS && !dismissed; id++)
+        if (sent[id] && !answered[id])
             fail_msg("event %u was never answered", id);
     client_hang_up(&alice);
     world_advance(&world, 20000);
@@ -128,8 +128,8 @@ static void prepare(void)
 {
     world_token(&world, "alice", "", 3600000, token);
     status = refusals = 0;
-    told = joined = false;
-    memset(asked, 0, sizeof(asked));
+    dismissed = joined = false;
+    memset(sent, 0, sizeof(sent));
     memset(answered, 0, sizeof(answered));
 }
 
@@ -155,25 +155,25 @@ static size_t play_without_memory(alloc_fault_start fail_at, size_t n)
     return failed;
 }
 
-static void whichever_allocation_fails_nobody_is_left_without_a_word(void **unused)
+static void client_gets_a_reply_or_a_close_frame_when_one_allocation_fails(void **unused)
 {
     (void)unused;
-    /* that many places were tried */
+    /* the number of allocations that failed in turn */
     assert_in_range(alloc_fault_sweep(alloc_fault_after, play_without_memory), 50, 5000);
 }
 
-static void with_no_memory_from_any_point_on_nobody_is_left_without_a_word(void **unused)
+static void client_gets_a_reply_or_a_close_frame_when_memory_runs_out_at_any_point(void **unused)
 {
     (void)unused;
-    /* that many places were tried */
+    /* the number of allocations that failed in turn */
     assert_in_range(alloc_fault_sweep(alloc_fault_from, play_without_memory), 50, 5000);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whichever_allocation_fails_nobody_is_left_without_a_word),
-        cmocka_unit_test(with_no_memory_from_any_point_on_nobody_is_left_without_a_word),
+        cmocka_unit_test(client_gets_a_reply_or_a_close_frame_when_one_allocation_fails),
+        cmocka_unit_test(client_gets_a_reply_or_a_close_frame_when_memory_runs_out_at_any_point),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

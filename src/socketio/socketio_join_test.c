@@ -1,5 +1,5 @@
-/* Joining that does not come to pass, on virtual time: since the state store fails, it is done too often, or not at
- * all. Who is refused is told so and may try again. */
+/* Joins that fail, on virtual time: the state store fails, the client joins too often or not at all. A client that
+ * is refused gets the reason and may try again. */
 #include "socketio/socketio_session.h"
 
 #include "support/client.h"
@@ -20,11 +20,11 @@ enum {
 static struct world world;
 static struct client alice;
 
-/* The world's own store, but for what a test lets fail. */
-static const struct state_store_operations *sound;
-static struct state_store_operations failing;
+/* The world's own operations, and those in which a test replaces some. */
+static const struct state_store_operations *real_operations;
+static struct state_store_operations test_operations;
 
-/* An open that the store takes its time for. */
+/* A lease being opened by a slow store. */
 static struct {
     struct lease lease;
     state_transition_done done;
@@ -48,31 +48,31 @@ static void open_waits(struct state_store *store, const struct lease *lease,
     held.arg = arg;
 }
 
-static bool is_away(struct state_store *store)
+static bool is_unavailable(struct state_store *store)
 {
     (void)store;
     return false;
 }
 
-static void mend(void)
+static void restore_store(void)
 {
-    world.presence->store->operations = sound;
+    world.presence->store->operations = real_operations;
 }
 
 static int open_world(void **unused)
 {
     (void)unused;
     world_open(&world, WORLD_DEFAULTS);
-    sound = world.presence->store->operations;
-    failing = *sound;
-    world.presence->store->operations = &failing;
+    real_operations = world.presence->store->operations;
+    test_operations = *real_operations;
+    world.presence->store->operations = &test_operations;
     return 0;
 }
 
 static int close_world(void **unused)
 {
     (void)unused;
-    mend();
+    restore_store();
     world_close(&world);
     return 0;
 }
@@ -129,45 +129,44 @@ static void expect_joined(void)
 
 /* ---- tests ---- */
 
-static void a_store_that_fails_between_handshake_and_joining(void **unused)
+static void client_is_refused_while_the_store_fails_and_may_try_again(void **unused)
 {
     (void)unused;
     dial(&alice);
-    failing.open = open_fails;
+    test_operations.open = open_fails;
     for (int tries = 0; tries < 3; tries++) {
         send_connect(&alice, "alice");
         expect_refusal("the connection cannot be registered");
         world_advance(&world, 2000);
     }
-    mend();
+    restore_store();
     send_connect(&alice, "alice");
     expect_joined();
     client_hang_up(&alice);
 }
 
-static void a_store_that_is_known_to_be_away_is_not_asked(void **unused)
+static void unavailable_store_is_not_called(void **unused)
 {
     (void)unused;
     dial(&alice);
-    failing.available = is_away;
-    failing.open = NULL;
+    test_operations.available = is_unavailable;
+    test_operations.open = NULL;
     send_connect(&alice, "alice");
     expect_refusal("the state store does not answer");
-    mend();
+    restore_store();
     send_connect(&alice, "alice");
     expect_joined();
     client_hang_up(&alice);
 }
 
-/* A refusal gives no time beyond what there was to join. */
-static void who_is_refused_has_as_much_time_as_before(void **unused)
+static void refusal_does_not_prolong_the_connect_timeout(void **unused)
 {
     (void)unused;
     dial(&alice);
-    failing.open = open_fails;
+    test_operations.open = open_fails;
     for (int ms = 0; ms < CONNECT_TIMEOUT_MS - 5000; ms += 5000) {
         world_advance(&world, 5000);
-        client_send(&alice, "3"); /* so that no ping comes between */
+        client_send(&alice, "3"); /* so that no ping is sent */
         send_connect(&alice, "alice");
         expect_refusal("the connection cannot be registered");
     }
@@ -178,12 +177,12 @@ static void who_is_refused_has_as_much_time_as_before(void **unused)
     client_hang_up(&alice);
 }
 
-/* The answer is awaited beyond the time to join: the store has limits of its own. */
-static void a_store_that_is_slow_and_then_fails(void **unused)
+/* The connect timeout does not apply meanwhile: the store has time limits of its own. */
+static void client_waits_for_a_slow_store_and_is_refused_when_it_fails(void **unused)
 {
     (void)unused;
     dial(&alice);
-    failing.open = open_waits;
+    test_operations.open = open_waits;
     send_connect(&alice, "alice");
     client_expect_nothing(&alice);
     for (int ms = 0; ms < CONNECT_TIMEOUT_MS; ms += 5000) {
@@ -197,7 +196,7 @@ static void a_store_that_is_slow_and_then_fails(void **unused)
     client_hang_up(&alice);
 }
 
-static void one_that_goes_while_it_joins_leaves_nothing(void **unused)
+static void client_that_closes_while_it_joins_leaves_no_lease(void **unused)
 {
     (void)unused;
     char packet[CONNECT_BYTES_MAX];
@@ -211,22 +210,21 @@ static void one_that_goes_while_it_joins_leaves_nothing(void **unused)
     assert_int_equal(world_presence(&world, "alice").status, PRESENCE_OFFLINE);
 }
 
-/* What a slow store has taken for one who has gone is given back. */
-static void one_that_goes_before_the_store_answers_leaves_no_lease(void **unused)
+static void lease_opened_for_a_client_that_has_gone_is_closed(void **unused)
 {
     (void)unused;
     dial(&alice);
-    failing.open = open_waits;
+    test_operations.open = open_waits;
     send_connect(&alice, "alice");
     client_hang_up(&alice);
-    mend();
+    restore_store();
     state_open(world.presence->store, &held.lease, held.done, held.arg);
     world_settle(&world);
     assert_int_equal(world_leases(&world, "alice", NULL), 0);
     assert_int_equal(world_presence(&world, "alice").status, PRESENCE_OFFLINE);
 }
 
-static void who_does_not_join_is_closed(void **unused)
+static void client_that_does_not_join_is_closed_after_the_connect_timeout(void **unused)
 {
     (void)unused;
     dial(&alice);
@@ -243,7 +241,7 @@ static void who_does_not_join_is_closed(void **unused)
     assert_int_equal(world_metric(&world, METRIC_SOCKETIO_CONNECTIONS), 0);
 }
 
-static void who_has_waited_longest_to_join_gives_way(void **unused)
+static void client_that_waits_longest_to_join_is_displaced_at_the_limit(void **unused)
 {
     (void)unused;
     static struct client bob, carol, dave;
@@ -267,8 +265,7 @@ static void who_has_waited_longest_to_join_gives_way(void **unused)
     client_hang_up(&dave);
 }
 
-/* Nor do they hold places that others could have. */
-static void who_has_not_joined_gives_way_to_any_connection(void **unused)
+static void client_that_has_not_joined_is_displaced_by_a_new_connection(void **unused)
 {
     (void)unused;
     static struct client bob;
@@ -284,14 +281,14 @@ static void who_has_not_joined_gives_way_to_any_connection(void **unused)
     client_hang_up(&bob);
 }
 
-/* However long that takes: it is the one who does nothing that has to go. */
-static void who_joins_gives_way_to_nobody(void **unused)
+/* The client that has not sent CONNECT is displaced instead. */
+static void joining_client_is_not_displaced(void **unused)
 {
     (void)unused;
     static struct client bob, carol;
     world.config.socketio.pending_sessions_max = 2;
     dial(&alice);
-    failing.open = open_waits;
+    test_operations.open = open_waits;
     send_connect(&alice, "alice");
     world_settle(&world);
     dial(&bob);
@@ -299,7 +296,7 @@ static void who_joins_gives_way_to_nobody(void **unused)
     while (client_next(&bob) == CLIENT_CLOSE)
         ;
     assert_true(bob.ended);
-    mend();
+    restore_store();
     state_open(world.presence->store, &held.lease, held.done, held.arg);
     expect_joined();
     client_hang_up(&alice);
@@ -307,11 +304,11 @@ static void who_joins_gives_way_to_nobody(void **unused)
     client_hang_up(&carol);
 }
 
-/* Each time friends hear of it: joining is a command like any other. */
-static void who_joins_and_leaves_without_end_is_slowed_down(void **unused)
+/* Contacts are told each time, so joining counts as a command. */
+static void joining_and_leaving_repeatedly_is_rate_limited(void **unused)
 {
     (void)unused;
-    mend();
+    restore_store();
     dial(&alice);
     for (int times = 0; times < COMMAND_BURST; times++) {
         send_connect(&alice, "alice");
@@ -334,17 +331,17 @@ static void who_joins_and_leaves_without_end_is_slowed_down(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_store_that_fails_between_handshake_and_joining),
-        TEST(a_store_that_is_known_to_be_away_is_not_asked),
-        TEST(who_is_refused_has_as_much_time_as_before),
-        TEST(a_store_that_is_slow_and_then_fails),
-        TEST(one_that_goes_while_it_joins_leaves_nothing),
-        TEST(one_that_goes_before_the_store_answers_leaves_no_lease),
-        TEST(who_does_not_join_is_closed),
-        TEST(who_has_waited_longest_to_join_gives_way),
-        TEST(who_has_not_joined_gives_way_to_any_connection),
-        TEST(who_joins_gives_way_to_nobody),
-        TEST(who_joins_and_leaves_without_end_is_slowed_down),
+        TEST(client_is_refused_while_the_store_fails_and_may_try_again),
+        TEST(unavailable_store_is_not_called),
+        TEST(refusal_does_not_prolong_the_connect_timeout),
+        TEST(client_waits_for_a_slow_store_and_is_refused_when_it_fails),
+        TEST(client_that_closes_while_it_joins_leaves_no_lease),
+        TEST(lease_opened_for_a_client_that_has_gone_is_closed),
+        TEST(client_that_does_not_join_is_closed_after_the_connect_timeout),
+        TEST(client_that_waits_longest_to_join_is_displaced_at_the_limit),
+        TEST(client_that_has_not_joined_is_displaced_by_a_new_connection),
+        TEST(joining_client_is_not_displaced),
+        TEST(joining_and_leaving_repeatedly_is_rate_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /*
- * A Socket.IO client whose packets are MessagePack, without memory: refused, joining, events and news are gone
- * through with the first, second, third … allocation failing, then with all failing from each on. What was asked
- * is answered, or the connection is closed with a close frame, or there is none.
+ * Packets in MessagePack when out of memory. A client is refused, connects and sends events, with the first,
+ * second, third … allocation failing, then with all allocations failing from each one on. Each packet is answered,
+ * or the connection is closed with a close frame, or there is no connection.
  */
 #include "socketio/socketio_session.h"
 
@@ -23,9 +23,9 @@ static struct world world;
 static struct client alice;
 static struct buffer packets[PACKET_COUNT]; /* made while there is memory */
 static unsigned status;                     /* of the handshake */
-static bool told;                           /* a close frame came */
+static bool dismissed;                      /* a close frame came */
 static bool joined;
-static unsigned asked, answered;
+static unsigned sent, answered;
 
 static void pack(unsigned at, const char *text)
 {
@@ -49,13 +49,13 @@ static void pack_all(void)
     pack(LEAVE, "423[\"user:disconnect\"]");
 }
 
-static void forget_all(void)
+static void free_all(void)
 {
     for (unsigned i = 0; i < PACKET_COUNT; i++)
         buffer_free(&packets[i]);
 }
 
-/* The type stands first in what we write. */
+/* The type is the first member of a packet that we send. */
 static void note_packet(void)
 {
     unsigned type = (unsigned char)alice.text[strlen("?\xa4type")];
@@ -71,32 +71,32 @@ static void listen_to_server(void)
     while ((event = client_next(&alice)) != CLIENT_NOTHING && event != CLIENT_END) {
         if (event == CLIENT_BINARY)
             note_packet();
-        told |= event == CLIENT_CLOSE;
+        dismissed |= event == CLIENT_CLOSE;
     }
-    if (event == CLIENT_END && !told)
-        fail_msg("the connection was cut without a word");
+    if (event == CLIENT_END && !dismissed)
+        fail_msg("the connection was cut without a close frame");
 }
 
-static void ask(unsigned at)
+static void send_packet(unsigned at)
 {
-    if (status != 101 || told || (at > CONNECT && !joined))
+    if (status != 101 || dismissed || (at > CONNECT && !joined))
         return;
-    asked++;
+    sent++;
     client_frame(&alice, CLIENT_BINARY, packets[at].data, packets[at].len);
     world_settle(&world);
     listen_to_server();
-    if (answered < asked && !told)
+    if (answered < sent && !dismissed)
         fail_msg("packet %u was never answered", at);
 }
 
 static void play(void)
 {
-    status = asked = answered = 0;
-    told = joined = false;
+    status = sent = answered = 0;
+    dismissed = joined = false;
     status = client_dial_socketio(&alice, &world, "", 0);
     listen_to_server();
     for (unsigned at = 0; at < PACKET_COUNT; at++)
-        ask(at);
+        send_packet(at);
 }
 
 static size_t play_without_memory(alloc_fault_start fail_at, size_t n)
@@ -112,18 +112,18 @@ static size_t play_without_memory(alloc_fault_start fail_at, size_t n)
     play();
     assert_int_equal(answered, PACKET_COUNT);
     client_hang_up(&alice);
-    forget_all();
+    free_all();
     world_close(&world);
     return failed;
 }
 
-static void whichever_allocation_fails_nobody_is_left_without_a_word(void **unused)
+static void client_gets_a_reply_or_a_close_frame_when_one_allocation_fails(void **unused)
 {
     (void)unused;
     assert_in_range(alloc_fault_sweep(alloc_fault_after, play_without_memory), 30, 5000);
 }
 
-static void with_no_memory_from_any_point_on_nobody_is_left_without_a_word(void **unused)
+static void client_gets_a_reply_or_a_close_frame_when_memory_runs_out_at_any_point(void **unused)
 {
     (void)unused;
     assert_in_range(alloc_fault_sweep(alloc_fault_from, play_without_memory), 30, 5000);
@@ -132,8 +132,8 @@ static void with_no_memory_from_any_point_on_nobody_is_left_without_a_word(void 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whichever_allocation_fails_nobody_is_left_without_a_word),
-        cmocka_unit_test(with_no_memory_from_any_point_on_nobody_is_left_without_a_word),
+        cmocka_unit_test(client_gets_a_reply_or_a_close_frame_when_one_allocation_fails),
+        cmocka_unit_test(client_gets_a_reply_or_a_close_frame_when_memory_runs_out_at_any_point),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

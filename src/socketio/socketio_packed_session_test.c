@@ -1,6 +1,6 @@
 /*
- * Socket.IO clients whose packets are MessagePack, on virtual time: they are what other clients are. Packets are
- * named here by the text that says the same; what they look like packed is for socketio_packed_test.c.
+ * Socket.IO clients whose packets are MessagePack, on virtual time: they are served like other clients. Packets are
+ * written here as the equivalent text; socketio_packed_test.c tests their packed form.
  */
 #include "socketio/socketio_session.h"
 
@@ -91,7 +91,7 @@ static void join(struct client *client, const char *user)
 
 /* ---- recovery ---- */
 
-/* What a client remembers of its session: what CONNECT was answered with, and the last offset it saw. */
+/* What a client remembers of its session: its private id and the last offset. */
 struct remembered {
     char pid[64];
     char offset[17];
@@ -123,7 +123,7 @@ static void cut(void)
     world_settle(&world);
 }
 
-static void what_was_sent_and_not_read_is_recovered_in_the_dialect_of_who_returns(void **unused)
+static void missed_events_are_recovered_in_the_dialect_of_the_returning_client(void **unused)
 {
     (void)unused;
     struct remembered remembered;
@@ -156,15 +156,15 @@ static void what_was_sent_and_not_read_is_recovered_in_the_dialect_of_who_return
     assert_int_equal(world_metric(&world, METRIC_SOCKETIO_RECOVERED), 2);
 }
 
-/* ---- being broken ---- */
+/* ---- the dialect ---- */
 
-static void expect_broken(struct client *client)
+static void expect_protocol_error(struct client *client)
 {
     client_expect_close(client, 1002);
     client_hang_up(client);
 }
 
-static void who_begins_with_a_packed_packet_is_answered_so(void **unused)
+static void client_that_begins_with_a_packed_packet_gets_packed_packets(void **unused)
 {
     (void)unused;
     dial(&alice);
@@ -188,7 +188,7 @@ static void who_begins_with_a_packed_packet_is_answered_so(void **unused)
     client_expect_nothing(&alice);
 }
 
-static void pings_are_text_all_the_same(void **unused)
+static void pings_to_a_packing_client_are_text(void **unused)
 {
     (void)unused;
     dial(&alice);
@@ -200,7 +200,7 @@ static void pings_are_text_all_the_same(void **unused)
     client_expect_nothing(&alice);
 }
 
-static void binary_in_an_event_is_refused_and_the_client_stays(void **unused)
+static void event_with_binary_is_refused_and_the_connection_stays(void **unused)
 {
     (void)unused;
     dial(&alice);
@@ -212,7 +212,7 @@ static void binary_in_an_event_is_refused_and_the_client_stays(void **unused)
     expect_packed(&alice, "435[{\"type\":\"heartbeat_ack\"");
 }
 
-static void who_packs_packs_always(void **unused)
+static void packing_client_that_sends_text_or_a_malformed_packet_is_closed(void **unused)
 {
     (void)unused;
     static const struct slice BROKEN[] = {
@@ -232,11 +232,11 @@ static void who_packs_packs_always(void **unused)
         else
             send_bytes(&alice, BROKEN[i - 1]);
         expect_packed(&alice, "42[\"error\",{\"code\":\"INVALID_MESSAGE\"");
-        expect_broken(&alice);
+        expect_protocol_error(&alice);
     }
     dial(&alice);
     send_packed(&alice, "42[\"heartbeat\"]"); /* before CONNECT */
-    expect_broken(&alice);
+    expect_protocol_error(&alice);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
@@ -244,11 +244,11 @@ static void who_packs_packs_always(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(who_begins_with_a_packed_packet_is_answered_so),
-        TEST(pings_are_text_all_the_same),
-        TEST(binary_in_an_event_is_refused_and_the_client_stays),
-        TEST(what_was_sent_and_not_read_is_recovered_in_the_dialect_of_who_returns),
-        TEST(who_packs_packs_always),
+        TEST(client_that_begins_with_a_packed_packet_gets_packed_packets),
+        TEST(pings_to_a_packing_client_are_text),
+        TEST(event_with_binary_is_refused_and_the_connection_stays),
+        TEST(missed_events_are_recovered_in_the_dialect_of_the_returning_client),
+        TEST(packing_client_that_sends_text_or_a_malformed_packet_is_closed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* What a cut session leaves in the recovery store, and what is believed of one that is given back: with a store
- * of the test's own. */
+/* What a session that was cut stores for its recovery, and which parts of a stored session are checked. The test
+ * has a recovery store of its own. */
 #include "socketio/socketio_recovery.h"
 
 #include "support/client.h"
@@ -15,11 +15,11 @@
 
 #include <cmocka.h>
 
-/* A secret of zeros, and SID. */
+/* A secret of zeros, then SID as the device. */
 #define PID "AAAAAAAAAAAAAAAAAAAAAAFWPjq109Z2TGHvuZMCvVs"
 #define SID "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
-/* Notes what is parked and what is asked for, and gives `topics` back, whoever asks, unless it has forgotten. */
+/* Records what is parked and taken. Returns a session with `topics` to every user, unless it `forgets`. */
 static struct fake_recovery {
     struct recovery_store store;
     bool forgets;
@@ -35,7 +35,7 @@ static struct fake_recovery {
 
 static struct world world;
 static struct client client;
-static char given_pid[SOCKETIO_PID_TEXT_MAX]; /* to who joined last */
+static char given_pid[SOCKETIO_PID_TEXT_MAX]; /* to the client that connected last */
 
 static void park(struct recovery_store *store, const struct parked_session *record)
 {
@@ -125,7 +125,7 @@ static void deliver_to(struct slice user)
     client_expect_text(&client, "42[\"delivery\",");
 }
 
-/* Of the event that came last: its last argument. */
+/* The last argument of the last event. */
 static uint64_t offset_received(void)
 {
     const char *comma = strrchr(client.text, ',');
@@ -135,7 +135,7 @@ static uint64_t offset_received(void)
 
 /* ---- tests ---- */
 
-static void what_was_sent_before_a_cut_is_parked(void **unused)
+static void events_sent_before_a_cut_are_parked(void **unused)
 {
     (void)unused;
     dial();
@@ -148,8 +148,8 @@ static void what_was_sent_before_a_cut_is_parked(void **unused)
     assert_int_equal(fake.event_count, 1);
 }
 
-/* Who has not got it names an offset below the floor, and is not told that nothing was missed. */
-static void what_is_too_old_to_be_kept_is_not_forgotten(void **unused)
+/* A client that missed the event returns with an offset below the floor, so it is not recovered. */
+static void event_that_is_too_old_to_be_kept_raises_the_floor(void **unused)
 {
     (void)unused;
     dial();
@@ -167,7 +167,7 @@ static void what_is_too_old_to_be_kept_is_not_forgotten(void **unused)
     assert_int_equal(fake.floor, offset);
 }
 
-static void who_connects_after_another_left_inherits_nothing(void **unused)
+static void next_user_of_a_connection_does_not_get_the_backlog_of_the_last(void **unused)
 {
     (void)unused;
     dial();
@@ -182,23 +182,23 @@ static void who_connects_after_another_left_inherits_nothing(void **unused)
     assert_int_equal(fake.event_count, 0);
 }
 
-static void an_offset_is_sixteen_digits_and_nothing_else(void **unused)
+static void offset_must_be_sixteen_hexadecimal_digits(void **unused)
 {
     (void)unused;
-    static const char *const strange[] = {"",
-                                          "1",
-                                          "00000000000000001",
-                                          "+000000000000001",
-                                          "-000000000000001",
-                                          " 000000000000001",
-                                          "0x",
-                                          "0x00000000000001",
-                                          "000000000000000A",
-                                          "000000000000000g"};
+    static const char *const malformed[] = {"",
+                                            "1",
+                                            "00000000000000001",
+                                            "+000000000000001",
+                                            "-000000000000001",
+                                            " 000000000000001",
+                                            "0x",
+                                            "0x00000000000001",
+                                            "000000000000000A",
+                                            "000000000000000g"};
     char rest[128];
     dial();
-    for (size_t i = 0; i < sizeof(strange) / sizeof(strange[0]); i++) {
-        snprintf(rest, sizeof(rest), ",\"pid\":\"" PID "\",\"offset\":\"%s\"", strange[i]);
+    for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++) {
+        snprintf(rest, sizeof(rest), ",\"pid\":\"" PID "\",\"offset\":\"%s\"", malformed[i]);
         join("alice", rest);
         client_send(&client, "41");
     }
@@ -215,7 +215,7 @@ static void expect_device(const char *expected)
     assert_memory_equal(session->device, expected, session->device_len);
 }
 
-static void who_is_recovered_is_the_device_it_was(void **unused)
+static void recovered_client_keeps_its_device(void **unused)
 {
     (void)unused;
     dial();
@@ -227,8 +227,8 @@ static void who_is_recovered_is_the_device_it_was(void **unused)
     expect_device("phone");
 }
 
-/* It is no less that device when there was nothing to recover, nor when it comes back a second time. */
-static void who_is_not_recovered_is_the_device_it_was(void **unused)
+/* Also when there is nothing to recover, and when the client comes back a second time. */
+static void client_that_is_not_recovered_keeps_its_device(void **unused)
 {
     (void)unused;
     char rest[128];
@@ -243,7 +243,7 @@ static void who_is_not_recovered_is_the_device_it_was(void **unused)
     expect_device(SID);
 }
 
-static void impossible_ids_are_not_subscribed_to(void **unused)
+static void invalid_ids_from_the_store_are_not_subscribed(void **unused)
 {
     (void)unused;
     char user[512] = "presence:", chat[512] = "chat:";
@@ -264,13 +264,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
-        TEST(what_was_sent_before_a_cut_is_parked),
-        TEST(what_is_too_old_to_be_kept_is_not_forgotten),
-        TEST(who_connects_after_another_left_inherits_nothing),
-        TEST(an_offset_is_sixteen_digits_and_nothing_else),
-        TEST(who_is_recovered_is_the_device_it_was),
-        TEST(who_is_not_recovered_is_the_device_it_was),
-        TEST(impossible_ids_are_not_subscribed_to),
+        TEST(events_sent_before_a_cut_are_parked),
+        TEST(event_that_is_too_old_to_be_kept_raises_the_floor),
+        TEST(next_user_of_a_connection_does_not_get_the_backlog_of_the_last),
+        TEST(offset_must_be_sixteen_hexadecimal_digits),
+        TEST(recovered_client_keeps_its_device),
+        TEST(client_that_is_not_recovered_keeps_its_device),
+        TEST(invalid_ids_from_the_store_are_not_subscribed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

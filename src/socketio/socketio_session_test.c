@@ -1,4 +1,4 @@
-/* Socket.IO clients over a WebSocket, on virtual time: joining, signs of life, leaving, being refused. */
+/* Socket.IO clients over a WebSocket, on virtual time: joining, signs of life, leaving, invalid packets. */
 #include "socketio/socketio_session.h"
 
 #include "support/client.h"
@@ -23,7 +23,7 @@ static int open_world(void **unused)
     return 0;
 }
 
-static int open_world_that_pings(void **unused)
+static int open_world_with_short_ping_interval(void **unused)
 {
     (void)unused;
     world_open(&world,
@@ -31,7 +31,7 @@ static int open_world_that_pings(void **unused)
     return 0;
 }
 
-static int open_world_of_short_queues(void **unused)
+static int open_world_with_short_queues(void **unused)
 {
     (void)unused;
     world_open(&world, WORLD_SETS("gateway.backpressure.outbound.max_buffer_messages=20"));
@@ -80,7 +80,7 @@ static void connect_client(struct client *client, const char *user)
     join(client, user);
 }
 
-static void expect_broken(struct client *client)
+static void expect_protocol_error(struct client *client)
 {
     client_expect_close(client, 1002);
     client_hang_up(client);
@@ -88,7 +88,7 @@ static void expect_broken(struct client *client)
 
 /* ---- joining ---- */
 
-static void a_client_that_joins_is_a_session_like_any_other(void **unused)
+static void joined_client_has_a_session_like_any_other(void **unused)
 {
     (void)unused;
     connect_client(&alice, "alice");
@@ -108,7 +108,7 @@ static void a_client_that_joins_is_a_session_like_any_other(void **unused)
     assert_int_equal(world_metric(&world, METRIC_SOCKETIO_CONNECTIONS), 0);
 }
 
-static void the_handshake_may_bring_token_and_device(void **unused)
+static void token_and_device_of_the_handshake_are_used(void **unused)
 {
     (void)unused;
     char query[WORLD_TOKEN_BYTES_MAX + 64];
@@ -121,7 +121,7 @@ static void the_handshake_may_bring_token_and_device(void **unused)
     client_hang_up(&alice);
 }
 
-static void who_is_refused_may_try_again(void **unused)
+static void refused_client_may_try_again(void **unused)
 {
     (void)unused;
     dial(&alice, "");
@@ -144,7 +144,7 @@ static void who_is_refused_may_try_again(void **unused)
 
 /* ---- signs of life ---- */
 
-static void silence_is_pinged_and_a_pong_holds_the_lease(void **unused)
+static void silent_client_is_pinged_and_a_pong_keeps_its_lease(void **unused)
 {
     (void)unused;
     connect_client(&alice, "alice");
@@ -166,7 +166,7 @@ static void silence_is_pinged_and_a_pong_holds_the_lease(void **unused)
     client_hang_up(&alice);
 }
 
-static void pings_come_at_their_interval_and_pongs_are_awaited(void **unused)
+static void pings_are_sent_at_their_interval_and_a_missing_pong_ends_the_connection(void **unused)
 {
     (void)unused;
     connect_client(&alice, "alice");
@@ -191,7 +191,7 @@ static void pings_come_at_their_interval_and_pongs_are_awaited(void **unused)
 
 /* ---- leaving ---- */
 
-static void a_disconnect_leaves_the_connection_and_one_may_join_again(void **unused)
+static void disconnect_ends_the_session_and_the_client_may_join_again(void **unused)
 {
     (void)unused;
     connect_client(&alice, "alice");
@@ -208,10 +208,10 @@ static void a_disconnect_leaves_the_connection_and_one_may_join_again(void **unu
     assert_false(ulid_equal(&first, &world_session(&world, "bob")->conn_id));
     client_send(&alice, "41");
     client_send(&alice, "42[\"HEARTBEAT\"]");
-    expect_broken(&alice);
+    expect_protocol_error(&alice);
 }
 
-static void user_disconnect_is_answered_and_then_a_disconnect(void **unused)
+static void user_disconnect_is_acknowledged_and_followed_by_a_disconnect(void **unused)
 {
     (void)unused;
     connect_client(&alice, "alice");
@@ -226,7 +226,7 @@ static void user_disconnect_is_answered_and_then_a_disconnect(void **unused)
     client_hang_up(&alice);
 }
 
-static void a_drain_tells_those_who_joined_and_closes_those_who_did_not(void **unused)
+static void drain_announces_the_end_to_joined_clients_and_closes_the_others(void **unused)
 {
     (void)unused;
     connect_client(&alice, "alice");
@@ -238,7 +238,7 @@ static void a_drain_tells_those_who_joined_and_closes_those_who_did_not(void **u
     client_hang_up(&alice);
 }
 
-/* As far as the next text that is none. */
+/* Reads up to the next text that is no delivery. */
 static void skip_deliveries(struct client *client)
 {
     do
@@ -246,7 +246,7 @@ static void skip_deliveries(struct client *client)
     while (client_has(client, "42[\"delivery\""));
 }
 
-static void who_reads_too_slowly_is_warned_and_ended_in_events(void **unused)
+static void slow_consumer_is_warned_and_ended_by_events(void **unused)
 {
     (void)unused;
     char data[1024];
@@ -267,9 +267,9 @@ static void who_reads_too_slowly_is_warned_and_ended_in_events(void **unused)
     client_hang_up(&alice);
 }
 
-/* ---- what is wrong ---- */
+/* ---- invalid packets ---- */
 
-static void what_is_merely_wrong_is_answered(void **unused)
+static void invalid_event_is_answered_with_an_error(void **unused)
 {
     (void)unused;
     connect_client(&alice, "alice");
@@ -279,12 +279,12 @@ static void what_is_merely_wrong_is_answered(void **unused)
     client_expect_text(&alice, "433[{\"type\":\"error\",\"code\":\"INVALID_MESSAGE\"");
     client_send(&alice, "42[\"error\",{}]");
     client_expect_text(&alice, "42[\"error\",{\"code\":\"INVALID_MESSAGE\"");
-    client_send(&alice, "4312[{}]"); /* of nothing we asked */
+    client_send(&alice, "4312[{}]"); /* an acknowledgement that was not requested */
     client_expect_nothing(&alice);
     client_hang_up(&alice);
 }
 
-static void binary_events_are_refused_and_their_attachments_passed_over(void **unused)
+static void binary_event_is_refused_and_its_attachments_are_skipped(void **unused)
 {
     (void)unused;
     connect_client(&alice, "alice");
@@ -297,10 +297,10 @@ static void binary_events_are_refused_and_their_attachments_passed_over(void **u
     client_frame(&alice, CLIENT_BINARY, "three", 5);
     world_settle(&world);
     client_expect_text(&alice, "42[\"error\",{\"code\":\"INVALID_MESSAGE\"");
-    expect_broken(&alice);
+    expect_protocol_error(&alice);
 }
 
-static void what_breaks_the_protocol_closes(void **unused)
+static void protocol_violation_closes_the_connection(void **unused)
 {
     (void)unused;
     static const char *const PACKETS[] = {
@@ -321,15 +321,15 @@ static void what_breaks_the_protocol_closes(void **unused)
         connect_client(&alice, "alice");
         client_send(&alice, PACKETS[i]);
         client_expect_text(&alice, "42[\"error\",{\"code\":\"INVALID_MESSAGE\"");
-        expect_broken(&alice);
+        expect_protocol_error(&alice);
         assert_int_equal(world_leases(&world, "alice", NULL), 0);
     }
     dial(&alice, "");
     client_send(&alice, "42[\"HEARTBEAT\"]");
-    expect_broken(&alice);
+    expect_protocol_error(&alice);
 }
 
-static void text_between_attachments_closes(void **unused)
+static void text_between_attachments_closes_the_connection(void **unused)
 {
     (void)unused;
     connect_client(&alice, "alice");
@@ -337,7 +337,7 @@ static void text_between_attachments_closes(void **unused)
     client_expect_text(&alice, "42[\"error\"");
     client_send(&alice, "42[\"HEARTBEAT\"]");
     client_expect_text(&alice, "42[\"error\"");
-    expect_broken(&alice);
+    expect_protocol_error(&alice);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
@@ -345,21 +345,22 @@ static void text_between_attachments_closes(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_client_that_joins_is_a_session_like_any_other),
-        TEST(the_handshake_may_bring_token_and_device),
-        TEST(who_is_refused_may_try_again),
-        TEST(silence_is_pinged_and_a_pong_holds_the_lease),
-        cmocka_unit_test_setup_teardown(pings_come_at_their_interval_and_pongs_are_awaited,
-                                        open_world_that_pings, close_world),
-        TEST(a_disconnect_leaves_the_connection_and_one_may_join_again),
-        TEST(user_disconnect_is_answered_and_then_a_disconnect),
-        TEST(a_drain_tells_those_who_joined_and_closes_those_who_did_not),
-        cmocka_unit_test_setup_teardown(who_reads_too_slowly_is_warned_and_ended_in_events,
-                                        open_world_of_short_queues, close_world),
-        TEST(what_is_merely_wrong_is_answered),
-        TEST(binary_events_are_refused_and_their_attachments_passed_over),
-        TEST(what_breaks_the_protocol_closes),
-        TEST(text_between_attachments_closes),
+        TEST(joined_client_has_a_session_like_any_other),
+        TEST(token_and_device_of_the_handshake_are_used),
+        TEST(refused_client_may_try_again),
+        TEST(silent_client_is_pinged_and_a_pong_keeps_its_lease),
+        cmocka_unit_test_setup_teardown(
+            pings_are_sent_at_their_interval_and_a_missing_pong_ends_the_connection,
+            open_world_with_short_ping_interval, close_world),
+        TEST(disconnect_ends_the_session_and_the_client_may_join_again),
+        TEST(user_disconnect_is_acknowledged_and_followed_by_a_disconnect),
+        TEST(drain_announces_the_end_to_joined_clients_and_closes_the_others),
+        cmocka_unit_test_setup_teardown(slow_consumer_is_warned_and_ended_by_events,
+                                        open_world_with_short_queues, close_world),
+        TEST(invalid_event_is_answered_with_an_error),
+        TEST(binary_event_is_refused_and_its_attachments_are_skipped),
+        TEST(protocol_violation_closes_the_connection),
+        TEST(text_between_attachments_closes_the_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
