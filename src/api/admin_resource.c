@@ -2,7 +2,6 @@
 #include "api/admin_json.h"
 #include "api/api_routes.h"
 #include "base/ulid.h"
-#include "text/time_text.h"
 
 static void reply_store_unavailable(struct exchange **exchange)
 {

@@ -1,6 +1,6 @@
 #include "api/api_routes.h"
 
-#include "log/log.h"
+#include <stdio.h>
 
 static const struct http_route ROUTES[] = {
     {HTTP1_GET, "/v1/ws", REST_OPEN, rest_websocket}, /* verifies the token itself */

@@ -1,4 +1,9 @@
-/* DELETE /v1/contacts/{user}; GET /v1/blocks, PUT and DELETE /v1/blocks/{user} */
+/*
+ * DELETE /v1/contacts/{user}; GET /v1/blocks, PUT and DELETE /v1/blocks/{user}
+ *
+ * A change that the ledger had already is published again (VISIBILITY_REPEATED), since the first attempt may have
+ * reached nobody.
+ */
 #include "api/api_routes.h"
 #include "api/contact_events.h"
 
@@ -11,12 +16,6 @@ static bool names_another_user(struct exchange **exchange)
     return false;
 }
 
-/* A change that the ledger had already is published again, since the first attempt may have reached nobody. */
-static enum visibility_cause visibility_cause_of(bool changed, enum visibility_cause cause)
-{
-    return changed ? cause : VISIBILITY_REPEATED;
-}
-
 /* ---- contacts ---- */
 
 static void on_contact_removed(void *arg, const struct ledger_change_outcome *outcome)
@@ -26,7 +25,7 @@ static void on_contact_removed(void *arg, const struct ledger_change_outcome *ou
         api_ledger_error(&exchange, outcome->status);
     else
         contact_events_changed(exchange,
-                               visibility_cause_of(outcome->changed, VISIBILITY_CONTACT_ENDED),
+                               outcome->changed ? VISIBILITY_CONTACT_ENDED : VISIBILITY_REPEATED,
                                exchange->parameters[0], outcome->changed);
 }
 
@@ -45,7 +44,8 @@ static void on_user_blocked(void *arg, const struct ledger_block_outcome *outcom
     if (outcome->status != LEDGER_OK)
         api_ledger_error(&exchange, outcome->status);
     else
-        contact_events_changed(exchange, visibility_cause_of(outcome->changed, VISIBILITY_BLOCKED),
+        contact_events_changed(exchange,
+                               outcome->changed ? VISIBILITY_BLOCKED : VISIBILITY_REPEATED,
                                exchange->parameters[0], outcome->contact_removed);
 }
 
@@ -63,7 +63,7 @@ static void on_user_unblocked(void *arg, const struct ledger_change_outcome *out
         api_ledger_error(&exchange, outcome->status);
     else
         contact_events_changed(exchange,
-                               visibility_cause_of(outcome->changed, VISIBILITY_UNBLOCKED),
+                               outcome->changed ? VISIBILITY_UNBLOCKED : VISIBILITY_REPEATED,
                                exchange->parameters[0], false);
 }
 

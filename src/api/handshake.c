@@ -14,12 +14,6 @@ void handshake_refuse(struct exchange **exchange, unsigned status, enum error_co
     exchange_error(exchange, status, code, text);
 }
 
-/* A second key or version is refused even when it repeats the first (RFC 6455, 11.3.1 and 11.3.5). */
-static bool header_appears_once(const struct http1_head *head, struct slice name)
-{
-    return http1_header_count(head, name) == 1;
-}
-
 bool handshake_check(struct exchange **exchange, char accept[WEBSOCKET_ACCEPT_BYTES + 1])
 {
     const struct http1_head *head = &(*exchange)->head;
@@ -32,9 +26,10 @@ bool handshake_check(struct exchange **exchange, char accept[WEBSOCKET_ACCEPT_BY
                              "WebSocket, version 13\"}}"));
         return false;
     }
+    /* a second key or version is refused even when it repeats the first (RFC 6455, 11.3.1 and 11.3.5) */
     if (head->version_minor == 0 || head->method != HTTP1_GET || (*exchange)->session->in.len ||
-        !header_appears_once(head, SLICE("Sec-WebSocket-Version")) ||
-        !header_appears_once(head, SLICE("Sec-WebSocket-Key")) ||
+        http1_header_count(head, SLICE("Sec-WebSocket-Version")) != 1 ||
+        http1_header_count(head, SLICE("Sec-WebSocket-Key")) != 1 ||
         !websocket_accept_key(http1_header(head, SLICE("Sec-WebSocket-Key")), accept)) {
         handshake_refuse(exchange, 400, ERROR_INVALID_MESSAGE, "not a WebSocket handshake");
         return false;
@@ -60,6 +55,17 @@ bool handshake_check_capacity(struct exchange **exchange)
     if (refusal)
         handshake_refuse(exchange, 503, ERROR_SERVICE_UNAVAILABLE, refusal);
     return refusal == NULL;
+}
+
+bool handshake_read_device(const struct exchange *exchange, char text[EXCHANGE_PARAMETER_BYTES_MAX],
+                           struct slice *device)
+{
+    struct slice name = SLICE("device_id");
+    *device = SLICE_NONE;
+    if (!http1_query_find(exchange->head.target.query, name).data)
+        return true;
+    return exchange_query(exchange, name, text, EXCHANGE_PARAMETER_BYTES_MAX, device) &&
+           user_id_valid(*device);
 }
 
 struct slice handshake_greeting(char out[HANDSHAKE_GREETING_BYTES_MAX],

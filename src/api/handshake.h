@@ -1,6 +1,6 @@
 /*
  * The checks from an HTTP request to a WebSocket, shared by all resources that become one: the handshake, the
- * origin, the capacity for another session. Each answers the request and returns false when it fails.
+ * origin, the capacity for another session. Each check answers the request and returns false when it fails.
  */
 #ifndef ROLLCALL_API_HANDSHAKE_H
 #define ROLLCALL_API_HANDSHAKE_H
@@ -24,6 +24,11 @@ bool handshake_check_origin(struct exchange **exchange);
 
 /* Checks that the gateway takes sessions at present. */
 bool handshake_check_capacity(struct exchange **exchange);
+
+/* Reads the device that the request names into `text`; SLICE_NONE: it names none. Returns false, unanswered, when
+ * the id is invalid. */
+bool handshake_read_device(const struct exchange *exchange, char text[EXCHANGE_PARAMETER_BYTES_MAX],
+                           struct slice *device);
 
 /* Writes the 101 answer to `out`. */
 struct slice handshake_greeting(char out[HANDSHAKE_GREETING_BYTES_MAX],

@@ -44,12 +44,6 @@ void rest_presence_one(struct exchange *exchange)
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "this is not a user id");
 }
 
-/* Decodes in place and shortens the slice. */
-static bool decode_query_in_place(struct slice *text)
-{
-    return http1_query_decode(*text, (char *)text->data, &text->len);
-}
-
 /* Splits the list at its commas and decodes the ids in place. An escaped comma belongs to an id, unless all commas
  * are escaped: many clients escape the whole list. */
 static bool split_query_users(struct exchange *exchange, struct slice *users, size_t max,
@@ -58,12 +52,13 @@ static bool split_query_users(struct exchange *exchange, struct slice *users, si
     struct slice list = http1_query_find(exchange->head.target.query, SLICE("users"));
     bool escaped_as_whole = list.data && !memchr(list.data, ',', list.len);
     *count = 0;
-    if (escaped_as_whole && !decode_query_in_place(&list))
+    if (escaped_as_whole && !http1_query_decode(list, (char *)list.data, &list.len))
         return false;
     while (list.data) {
         struct slice user;
         list = slice_split(list, ',', &user);
-        if (*count == max || (!escaped_as_whole && !decode_query_in_place(&user)) ||
+        if (*count == max ||
+            (!escaped_as_whole && !http1_query_decode(user, (char *)user.data, &user.len)) ||
             !user_id_valid(user))
             return false;
         users[(*count)++] = user;

@@ -9,7 +9,6 @@
 #include "base/slice.h"
 #include "connection/rate_limit.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 enum { SENDER_RATES_PLACES = 1024 };

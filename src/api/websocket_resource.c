@@ -72,18 +72,6 @@ static const struct admission_hooks WEBSOCKET_ADMISSION = {
     .on_end = websocket_on_admission_end,
 };
 
-/* SLICE_NONE where the request names no device. Returns false when it names one that is not allowed. */
-static bool read_websocket_device(struct exchange *exchange,
-                                  char text[EXCHANGE_PARAMETER_BYTES_MAX], struct slice *device)
-{
-    struct slice name = SLICE("device_id");
-    *device = SLICE_NONE;
-    if (!http1_query_find(exchange->head.target.query, name).data)
-        return true;
-    return exchange_query(exchange, name, text, EXCHANGE_PARAMETER_BYTES_MAX, device) &&
-           user_id_valid(*device);
-}
-
 void rest_websocket(struct exchange *exchange)
 {
     char text[EXCHANGE_PARAMETER_BYTES_MAX];
@@ -100,7 +88,7 @@ void rest_websocket(struct exchange *exchange)
     struct slice token = exchange_token(exchange);
     if (!token.data)
         handshake_refuse(&exchange, 401, ERROR_UNAUTHENTICATED, "a bearer token is needed");
-    else if (!read_websocket_device(exchange, text, &device))
+    else if (!handshake_read_device(exchange, text, &device))
         handshake_refuse(&exchange, 400, ERROR_INVALID_MESSAGE,
                          "device_id must be 1 to 128 bytes without control characters");
     else if (!admission_begin(&join->admission, api_context_of(exchange)->sessions,

@@ -1,8 +1,6 @@
 #include "connection/connection_internal.h"
 
 #include "base/container.h"
-#include "log/log.h"
-#include "protocol/websocket/websocket_encode.h"
 
 #include <assert.h>
 

@@ -3,7 +3,6 @@
 #define ROLLCALL_SESSION_SESSION_CONTEXT_H
 
 #include "auth/verifier.h"
-#include "base/list.h"
 #include "calls/call_plane.h"
 #include "chats/chat_plane.h"
 #include "config/config.h"

@@ -12,11 +12,6 @@ enum {
     LEASES_RETRIED_PER_SECOND = 8000,
 };
 
-static int64_t session_now_ms(const struct session *session)
-{
-    return session->context->loop->clock.now_ms;
-}
-
 /* The lease as the store should record it. Borrows from the session. */
 static struct lease current_session_lease(const struct session *session)
 {
@@ -47,7 +42,7 @@ void session_set_activity(struct session *session, enum activity activity)
     if (activity == ACTIVITY_UNSPECIFIED)
         return;
     if (activity == ACTIVITY_ACTIVE) {
-        session->active_at_ms = session_now_ms(session);
+        session->active_at_ms = session->context->loop->clock.now_ms;
         connection_wake_at(&session->connection,
                            session->active_at_ms + session->context->config->presence.idle_ms);
     }
@@ -64,7 +59,7 @@ static int64_t lease_renewal_period_ms(const struct config *config)
 void session_start_lease(struct session *session)
 {
     session->idle = false;
-    session->active_at_ms = session_now_ms(session);
+    session->active_at_ms = session->context->loop->clock.now_ms;
     session->renew_at_ms =
         session->active_at_ms + lease_renewal_period_ms(session->context->config);
 }
@@ -90,7 +85,7 @@ int64_t session_on_tick(struct connection *connection)
 {
     struct session *session = session_of_connection(connection);
     const struct config *config = session->context->config;
-    int64_t now_ms = session_now_ms(session);
+    int64_t now_ms = session->context->loop->clock.now_ms;
     int64_t idle_at_ms = session->active_at_ms + config->presence.idle_ms;
     int64_t renewed_at_ms = session->renew_at_ms - lease_renewal_period_ms(config);
     bool healthy = connection_healthy(connection, now_ms);

@@ -1,5 +1,4 @@
 /* refresh_token */
-#include "log/log.h"
 #include "session/dispatch.h"
 #include "session/pending_reply.h"
 

@@ -21,11 +21,6 @@ struct polling *polling_find(const struct socketio_context *context, struct slic
     return polling && !polling->closing ? polling : NULL;
 }
 
-static struct connection *polling_connection(const struct polling *polling)
-{
-    return socketio_connection(polling->session);
-}
-
 static void polling_run_soon(struct polling *polling)
 {
     loop_defer(polling->context->sessions->loop, &polling->task);
@@ -61,7 +56,7 @@ static void postpone_polling_close(struct polling *polling, struct buffer *paylo
 /* Answers the waiting poll, if something is queued. */
 static void flush_polling(struct polling *polling)
 {
-    struct connection *connection = polling_connection(polling);
+    struct connection *connection = socketio_connection(polling->session);
     struct buffer payload = BUFFER_INIT;
     if (!polling->poll || connection->outbound.count == 0)
         return;
@@ -96,7 +91,7 @@ static void run_polling(struct loop_task *task)
         free(polling);
         return;
     }
-    struct connection *connection = polling_connection(polling);
+    struct connection *connection = socketio_connection(polling->session);
     flush_polling(polling);
     /* a client that neither answers pings nor polls cannot be told of the end */
     if (!polling->poll && !polling->close_owed && !connection_is_open(connection) &&
@@ -269,6 +264,6 @@ size_t polling_body_bytes_max(const struct exchange *exchange)
     const struct socketio_context *context = socketio_context_of(exchange);
     struct slice sid = http1_query_find(exchange->head.target.query, SLICE("sid"));
     const struct polling *polling = polling_find(context, sid);
-    return polling ? connection_frames(polling_connection(polling))->message_bytes_max
+    return polling ? connection_frames(socketio_connection(polling->session))->message_bytes_max
                    : context->sessions->config->gateway.http.max_body_bytes;
 }

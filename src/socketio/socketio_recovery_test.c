@@ -4,7 +4,6 @@
 
 #include "support/client.h"
 
-#include "base/container.h"
 #include "store/recovery_store.h"
 
 #include <setjmp.h>

@@ -9,7 +9,6 @@
 
 #include "api/api_routes.h"
 #include "api/handshake.h"
-#include "auth/user_id.h"
 #include "http/http_session.h"
 #include "socketio/engine_refusal.h"
 #include "socketio/polling.h"
@@ -59,9 +58,7 @@ static void open_socketio_session(struct exchange *exchange, bool by_websocket)
         .sid = SLICE_NONE, .token = exchange_token(exchange), .device = SLICE_NONE};
     if (!check_socketio_origin(&exchange) || !handshake_check_capacity(&exchange))
         return;
-    if (socketio_query(exchange, SLICE("device_id")).data &&
-        (!exchange_query(exchange, SLICE("device_id"), device, sizeof(device), &handshake.device) ||
-         !user_id_valid(handshake.device)))
+    if (!handshake_read_device(exchange, device, &handshake.device))
         engine_refuse_since(&exchange, ENGINE_BAD_REQUEST,
                             "device_id must be 1 to 128 bytes without control characters");
     else if (by_websocket)
