@@ -79,12 +79,12 @@ void call_plane_end(struct call_plane *plane, const struct call_device *device,
 void call_plane_signal(struct call_plane *plane, const struct call_device *device,
                        struct slice call_id, struct slice data, call_plane_done done, void *arg);
 
-/* call:start of Socket.IO clients: declares that the user is in a call that the server does not manage.
+/* Declares that the user is in a call that the server does not manage.
  * Succeeds without a change if the user is in an accepted call. */
 void call_plane_declare_start(struct call_plane *plane, const struct call_device *device,
                               call_plane_done done, void *arg);
 
-/* call:end of Socket.IO clients: ends the call the user is in. Succeeds if there is none. */
+/* Ends the call the user is in. Succeeds if there is none. */
 void call_plane_declare_end(struct call_plane *plane, const struct call_device *device,
                             call_plane_done done, void *arg);
 

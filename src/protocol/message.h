@@ -38,7 +38,7 @@ enum message_type {
     MESSAGE_CALL_END,
     MESSAGE_CALL_SIGNAL, /* also to clients */
     MESSAGE_REFRESH_TOKEN,
-    /* from clients, in the Socket.IO dialect only */
+    /* from clients, in dialects that have these commands */
     MESSAGE_USER_CONNECT,
     MESSAGE_USER_DISCONNECT,
     MESSAGE_CALL_DECLARE_START,
