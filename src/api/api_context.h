@@ -3,8 +3,8 @@
  *
  * A worker holds at most `connections_max` connections, HTTP and others together. At the limit a new connection
  * replaces one that does nothing: an HTTP connection without a complete request, or a client of the transport that
- * has not authenticated; so silent connections keep nobody out. If there is none, the new connection is refused, as
- * are all new connections while memory is short. api_routes.h routes the requests.
+ * has not authenticated; so silent connections do not keep others out. If there is none, the new connection is
+ * refused, as are all new connections while memory is short. api_routes.h routes the requests.
  */
 #ifndef ROLLCALL_API_API_CONTEXT_H
 #define ROLLCALL_API_API_CONTEXT_H

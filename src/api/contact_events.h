@@ -8,16 +8,16 @@
 #include "api/api_context.h"
 #include "presence/visibility/visibility_change.h"
 
-/* Tells all devices of `to` about a contact request. */
+/* Notifies all devices of `to` of a contact request. */
 void contact_events_requested(struct session_context *sessions, struct slice request_id,
                               struct slice from, struct slice to);
 
-/* The two are contacts now: tells both, if it `is_new`, makes them visible to each other, and answers with
+/* The two have become contacts: notifies both, if it `is_new`, makes them visible to each other, and answers with
  * `status` and `json`, which it takes. */
 void contact_events_made(struct exchange *exchange, struct slice user, struct slice peer,
                          bool is_new, unsigned status, struct buffer *json);
 
-/* The contact, a block or both have changed: tells both if a contact ended, then answers 204. */
+/* The contact, a block or both have changed: notifies both if a contact ended, then answers 204. */
 void contact_events_changed(struct exchange *exchange, enum visibility_cause cause,
                             struct slice peer, bool contact_ended);
 

@@ -149,7 +149,7 @@ static void on_message_page_read(void *arg, enum ledger_status status,
     exchange_reply_json(&exchange, 200, &json);
 }
 
-/* Reads a whole number from 0. Returns false when it is invalid; *given says whether it is present. */
+/* Reads a whole number from 0. Returns false when it is invalid; *given is whether it is present. */
 static bool read_query_number(const struct exchange *exchange, struct slice name, uint64_t *out,
                               bool *given)
 {

@@ -16,12 +16,12 @@
  * A peer that vanishes (end of stream, reset) takes the connection from OPEN to GONE. `on_left` runs exactly
  * once, when OPEN ends; from then on the owner delivers nothing more to it.
  *
- * Slow consumers: at the warning level of the queue a line is logged. At the critical level the peer is told
+ * Slow consumers: at the warning level of the queue a line is logged. At the critical level the peer is sent
  * SLOW_CONSUMER and gets a grace period. Below the warning level it has recovered; otherwise it is ended when
  * the grace period is over. A full queue takes nothing more, and the end is certain.
  *
  * Out of memory: a message that cannot be queued is not dropped silently. connection_fail() ends the
- * connection and tells the peer why if there is memory for that. A close frame that needs no memory is kept
+ * connection and sends the peer the reason if there is memory for that. A close frame that needs no memory is kept
  * ready, so that every end is signalled.
  *
  * A peer that violates the protocol is not read any more. It is sent a close frame and our end of the
@@ -63,8 +63,8 @@ struct connection;
 struct connection_owner {
     /* A whole text or binary message came. `data` may be written to and lasts for the call. */
     void (*on_payload)(struct connection *connection, char *data, size_t len, bool binary);
-    /* Runs now and then while OPEN, and when an unhealthy peer is heard again. Returns when it wants to run
-     * next (monotonic ms). */
+    /* Runs while OPEN when it is due, and when an unhealthy peer is heard again. Returns when it is due next
+     * (monotonic ms). */
     int64_t (*on_tick)(struct connection *connection);
     /* OPEN has ended. */
     void (*on_left)(struct connection *connection);
@@ -198,7 +198,7 @@ bool connection_send_frame(struct connection *connection, enum websocket_opcode 
  * turn, so that the caller may be iterating over connections. */
 void connection_fail(struct connection *connection);
 
-/* Tells the peer why and when to reconnect, then closes. Does nothing unless OPEN. */
+/* Sends the peer the reason and when to reconnect, then closes. Does nothing unless OPEN. */
 void connection_end(struct connection *connection, enum closing_reason reason,
                     int64_t reconnect_after_ms);
 
@@ -208,8 +208,8 @@ void connection_close(struct connection *connection, unsigned code, struct slice
 /* Ends the connection without waiting for the peer: it is GONE after this turn. */
 void connection_cut(struct connection *connection);
 
-/* Tells the peer now and ends the connection at `at_ms`, or when an earlier limit is reached: for draining.
- * This reason then stays, and nothing revokes it. */
+/* Announces the end to the peer at once and ends the connection at `at_ms`, or when an earlier limit is reached:
+ * for draining. This reason then stays, and nothing revokes it. */
 void connection_end_at(struct connection *connection, enum closing_reason reason, int64_t at_ms,
                        int64_t reconnect_after_ms);
 

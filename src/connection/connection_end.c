@@ -1,4 +1,4 @@
-/* How a connection ends: it tells the peer why, sends a close frame with the matching code, flushes, closes. */
+/* The end of a connection: announce the reason, send a close frame with the matching code, flush, close. */
 #include "connection/connection_internal.h"
 #include "protocol/websocket/websocket_encode.h"
 

@@ -12,7 +12,7 @@ struct rate_limit {
     int64_t due_us;
 };
 
-/* Takes one unit. Returns false when there is none; *retry_after_ms then says when there will be one. */
+/* Takes one unit. Returns false when there is none; *retry_after_ms is then the time until there is one. */
 static inline bool rate_limit_take(struct rate_limit *limit, uint32_t per_second, uint32_t burst,
                                    int64_t now_ms, int64_t *retry_after_ms)
 {

@@ -26,7 +26,8 @@ void http_listener_accept(struct http_listener *listener, int fd)
     if ((!listener->tls || tls) && http_session_open(listener, fd, tls, false))
         return;
     metrics_count(listener->metrics, METRIC_CONNECTIONS_REFUSED);
-    if (!listener->tls) /* a courtesy: a peer that cannot take it now is closed without it */
+    if (!listener
+             ->tls) /* best effort: if the socket is not writable, the peer is closed without it */
         send(fd, REFUSED, sizeof(REFUSED) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     tls_session_free(&tls);
     close(fd);

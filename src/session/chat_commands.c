@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The presences in one snapshot; a client asks for those of other members with query_presence. */
+/* The presences in one snapshot; a client reads those of other members with query_presence. */
 enum {
     SNAPSHOT_PRESENCES_MAX = 100,
     SNAPSHOT_TYPING_MAX = TYPING_VIEW_SHOWN_MAX,

@@ -60,8 +60,8 @@ static void on_views_decided(void *arg, const struct slice *users,
         subscription_decide(&pending->session->endpoint, users, decisions, count);
 }
 
-/* A client that is told of a failure holds no subscription of it, unless another of its pending commands may
- * want the same. */
+/* A command that failed leaves no subscriptions behind, unless another pending command of the client may need the
+ * same ones. */
 static void withdraw_subscriptions(struct pending_reply *failed, const struct slice *users,
                                    size_t count)
 {

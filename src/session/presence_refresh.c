@@ -5,7 +5,7 @@
 #include "presence/subscription.h"
 #include "session/pending_reply.h"
 
-/* One snapshot of so many fits any queue; a user with more contacts asks for them (GET /v1/friends). */
+/* One snapshot of so many fits any queue; a client of a user with more contacts lists them (GET /v1/friends). */
 enum { REFRESHED_CONTACTS_MAX = 1000 };
 
 /* A query that fails is not repeated: the next change, or a query of the client, makes up for it. */

@@ -98,7 +98,7 @@ void session_deliver(struct endpoint *endpoint, struct broadcast *broadcast, uin
     bool queued = blob && connection_queue(&session->connection, blob_share(blob), key);
     if (!blob)
         connection_fail(&session->connection);
-    if (recovers) /* as text, whatever it is sent as */
+    if (recovers) /* events are kept as text, also if they are sent packed */
         session->context->hooks->on_event(
             session, queued ? broadcast->blobs[dialect_text(dialect)->slot] : NULL, event_id);
     if (!queued && message->type == MESSAGE_RELAY && message->relay.sequence)

@@ -76,7 +76,7 @@ void session_init(struct session *session, struct session_context *context);
 bool session_attach(struct session *session, const struct identity *identity,
                     const struct ulid *conn_id, struct slice device_id);
 
-/* Greets the client; from now on the session is counted, limited and told about calls. */
+/* Greets the client; from now on the session is counted, limited and attached to its calls. */
 void session_begin(struct session *session, const struct identity *identity);
 
 /* Closes the lease, removes the session from its route, orphans its pending replies. */
@@ -129,7 +129,7 @@ bool session_is_device(const struct endpoint *endpoint, struct slice device_id);
 /* For call_plane.is_connected; `arg` is the session context. */
 bool session_is_connected(void *arg, struct slice user_id, const struct ulid *conn_id);
 
-/* The device as the call plane knows it. Borrows from the session. */
+/* The device for the call plane. Borrows from the session. */
 struct call_device session_device(const struct session *session);
 
 /* Refuses a command: the error names its id and, for send_message, its client_message_id. A negative

@@ -104,7 +104,7 @@ static void lease_that_the_store_lost_is_opened_again(void **unused)
     world_advance(&world, 2 * SECOND_MS);
     assert_int_equal(world_leases(&world, "alice", NULL), 1);
     assert_int_equal(world_presence(&world, "alice").status, PRESENCE_ONLINE);
-    client_expect_nothing(&bob); /* was never told that she left */
+    client_expect_nothing(&bob); /* no change was published */
     client_hang_up(&alice);
     client_hang_up(&bob);
     world_close(&world);

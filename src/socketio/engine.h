@@ -28,7 +28,7 @@
  *
  * Every packet is a sign of life of the connection, so leases hold as long as pongs come. Pings are sent every
  * ping_interval_ms, and also when the connection has been silent for the unhealthy time: the lease window may
- * be shorter than the interval that the client was told, and an extra ping does no harm.
+ * be shorter than the interval sent to the client, and an extra ping does no harm.
  *
  * The owner embeds the struct beside its connection; it needs no destructor. One thread.
  */

@@ -93,7 +93,7 @@ static void run_polling(struct loop_task *task)
     }
     struct connection *connection = socketio_connection(polling->session);
     flush_polling(polling);
-    /* a client that neither answers pings nor polls cannot be told of the end */
+    /* a client that neither answers pings nor polls cannot be sent the end */
     if (!polling->poll && !polling->close_owed && !connection_is_open(connection) &&
         socketio_fell_silent(polling->session))
         polling->closing = true;

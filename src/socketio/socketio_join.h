@@ -32,7 +32,7 @@ void socketio_join(struct socketio_session *socketio, struct slice auth);
 /* Ends the session and keeps the connection: CONNECTED → OPENED. */
 void socketio_leave(struct socketio_session *socketio);
 
-/* session_hooks.leave: tells the client, so that it does not connect again by itself, and leaves. */
+/* session_hooks.leave: sends a disconnect, so that the client does not connect again by itself, and leaves. */
 void socketio_disconnect(struct session *session);
 
 /* Queues a packet and frees its buffer. */

@@ -2,7 +2,7 @@
  * Connection state recovery: a Socket.IO client that was cut off comes back as the same session and gets the events
  * it missed.
  *
- *   CONNECT ──► a public id, and a private id that only the client is told
+ *   CONNECT ──► a public id, and a private id that is sent to this client only
  *   events sent ──► the session's backlog (backlog.h), each with an offset that the client remembers
  *   cut ──socketio_recovery_park()──► store/recovery_store.h, where delivery adds later events
  *   CONNECT with pid and offset ──► a lease, so that events reach this gateway
@@ -43,10 +43,10 @@ struct socketio_return {
 /* A session taken from the store. */
 struct socketio_recovered;
 
-/* Reads pid and offset from a CONNECT's fields. Malformed ones ask for nothing. */
+/* Reads pid and offset from a CONNECT's fields. Malformed ones are ignored. */
 void socketio_return_read(const struct fields_scratch *scratch, struct socketio_return *out);
 
-/* Appends the private id in the form that the client is told. */
+/* Appends the private id as text, as it is sent to the client. */
 void socketio_pid_write(const struct socketio_session *socketio, struct buffer *out);
 
 /* Takes over `recovered`; NULL: there is nothing to recover. */

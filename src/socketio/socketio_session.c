@@ -82,7 +82,7 @@ static void receive_connected_packet(struct socketio_session *socketio,
     case SOCKETIO_BINARY_EVENT:
         receive_socketio_event(socketio, packet);
         break;
-    case SOCKETIO_ACK: /* we never ask for one */
+    case SOCKETIO_ACK: /* we never request one */
     case SOCKETIO_BINARY_ACK:
         socketio->attachments_left = (uint8_t)packet->attachments;
         break;

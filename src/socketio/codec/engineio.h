@@ -73,7 +73,7 @@ void engineio_payload_append(struct buffer *payload, struct slice packet);
 /* Appends a binary message to a payload, as base64. */
 void engineio_payload_append_binary(struct buffer *payload, struct slice data);
 
-/* What the open packet tells a client about its session. */
+/* What the open packet contains. */
 struct engineio_open {
     struct slice sid;
     bool upgrades; /* to a WebSocket */

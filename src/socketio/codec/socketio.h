@@ -4,7 +4,7 @@
  *   type [attachments "-"] [namespace ","] [acknowledgement id] [JSON]
  *
  *   0{"token":"…"}             CONNECT to "/", with credentials
- *   21["call:request",{…}]     EVENT that asks for an acknowledgement with id 1
+ *   21["call:request",{…}]     EVENT that requests an acknowledgement with id 1
  *   31[{…}]                    ACK of it
  *   0/admin,                   CONNECT to another namespace
  *   51-["file",{"_placeholder":true,"num":0}]   BINARY_EVENT; one attachment follows
@@ -59,7 +59,7 @@ struct socketio_packet {
         argument; /* raw JSON: an event's first argument, or CONNECT's credentials; SLICE_NONE: none */
 };
 
-/* Reads a packet from the text of a message. On failure *problem says why, in static text. */
+/* Reads a packet from the text of a message. On failure *problem is the reason, a static text. */
 bool socketio_parse(char *text, size_t len, struct socketio_packet *out, const char **problem);
 
 /* Reads the packet's head only. *data is the JSON that follows, unread; empty when there is none. */
@@ -82,7 +82,7 @@ static inline bool socketio_is_main(const struct socketio_packet *packet)
 
 /* Each of these appends one whole Engine.IO message packet, its "4" included. */
 
-/* Accepts a CONNECT: tells the client's socket id and, for recovery, its private id (SLICE_NONE: none). */
+/* Accepts a CONNECT with the client's socket id and, for recovery, its private id (SLICE_NONE: none). */
 void socketio_write_connected(struct buffer *out, struct slice sid, struct slice pid);
 
 /* Refuses a CONNECT. `data` is a JSON object for programs, or SLICE_NONE. */

@@ -4,7 +4,7 @@
  * Incoming: an event is a native command under its own name with an object of its fields, or an event that is
  * customary among users of Socket.IO (CUSTOMARY_COMMANDS), with customary field names (roomId, callId).
  * Outgoing: a message is an event under its own name; if there is a customary event for it, that follows
- * (write_customary_event()). The answer to an event that asked for an acknowledgement is the acknowledgement,
+ * (write_customary_event()). The reply to an event that requests an acknowledgement is the acknowledgement,
  * one object with `type`.
  *
  * The message id of such an event is its digits after ACK_MARK, with which no id in JSON begins.
@@ -17,7 +17,7 @@
 
 /* ---- incoming ---- */
 
-/* A customary event and its command; `fields` says whether the argument is read. */
+/* A customary event and its command; `fields`: the argument is read. */
 struct customary_command {
     const char *name;
     enum message_type type;
@@ -33,7 +33,7 @@ static const struct customary_command CUSTOMARY_COMMANDS[] = {
     {"call:accepted", MESSAGE_CALL_ACCEPT, true},
     {"call:reject", MESSAGE_CALL_REJECT, true},
     {"call:rejected", MESSAGE_CALL_REJECT, true},
-    /* always about the user of the connection, whatever the argument says */
+    /* always for the user of the connection; the argument is ignored */
     {"call:start", MESSAGE_CALL_DECLARE_START, false},
     {"call:end", MESSAGE_CALL_DECLARE_END, false},
     {"user:connect", MESSAGE_USER_CONNECT, false},

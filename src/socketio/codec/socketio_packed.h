@@ -5,7 +5,7 @@
  *   type   0 to 4: there are no binary types, since a packet can hold binary itself
  *   nsp    the namespace
  *   data   an object or an array; undefined counts as absent
- *   id     of an acknowledgement, or of an event that asks for one
+ *   id     of an acknowledgement, or of an event that requests one
  *
  * Other members are skipped (a client sends `options`). Such a packet and its text (socketio.h) mean the same, so
  * it is converted to text when it is received and from text when it is sent: all other code uses the text. The
@@ -23,7 +23,7 @@
 #include "socketio/codec/socketio.h"
 
 /* Reads a packet by way of its text, which is appended to an empty buffer; the packet borrows from it. On failure
- * *problem says why, in static text. */
+ * *problem is the reason, a static text. */
 bool socketio_unpack(struct slice packed, struct buffer *text, struct socketio_packet *out,
                      const char **problem);
 
