@@ -99,7 +99,7 @@ static void a_reconnect_survives_any_failed_allocation(void **state)
         call_world_disconnect(cast->bob);
         struct call_device back = {SLICE("bob"), SLICE("phone"), {{9, 9}}};
         alloc_fault_after(n);
-        call_plane_attach(&cast->bob->gate->calls, &back);
+        call_plane_attach(&cast->bob->gateway->calls, &back);
         failed = alloc_fault_off();
         call_world_pass(&cast->world, CALL_WORLD_GRACE_MS);
         assert_false(call_world_in_call(&cast->world, "alice"));

@@ -41,7 +41,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-#define expect_last_event(device, event) assert_string_equal((device)->heard, event)
+#define expect_last_event(device, event) assert_string_equal((device)->last_event, event)
 #define expect_refused(done, expected)                                                             \
     do {                                                                                           \
         assert_false(done);                                                                        \
@@ -152,7 +152,7 @@ static void a_repeated_request_rings_if_its_answer_was_lost(void **state)
 {
     struct cast *cast = *state;
     struct call_device alice = party(cast->alice);
-    call_store_request(cast->alice->gate->calls.store, SLICE("c"), &alice, SLICE("bob"),
+    call_store_request(cast->alice->gateway->calls.store, SLICE("c"), &alice, SLICE("bob"),
                        lose_answer, NULL);
     ring(cast);
     call_world_pass(&cast->world, CALL_WORLD_RING_MS - CALL_WORLD_TICK_MS);
@@ -166,13 +166,13 @@ static void a_repeated_command_sends_no_second_event(void **state)
 {
     struct cast *cast = *state;
     ring(cast);
-    unsigned received = cast->bob->heard_count;
+    unsigned received = cast->bob->event_count;
     assert_true(call_world_request(cast->alice, "bob", "c"));
-    assert_int_equal(cast->bob->heard_count, received);
+    assert_int_equal(cast->bob->event_count, received);
     assert_true(call_world_accept(cast->bob, "c"));
-    received = cast->alice->heard_count;
+    received = cast->alice->event_count;
     assert_true(call_world_accept(cast->bob, "c"));
-    assert_int_equal(cast->alice->heard_count, received);
+    assert_int_equal(cast->alice->event_count, received);
 }
 
 static void a_repeated_accept_sends_events_if_its_answer_was_lost(void **state)
@@ -180,7 +180,7 @@ static void a_repeated_accept_sends_events_if_its_answer_was_lost(void **state)
     struct cast *cast = *state;
     struct call_device bob = party(cast->bob);
     ring(cast);
-    call_store_answer(cast->bob->gate->calls.store, SLICE("c"), &bob, lose_answer, NULL);
+    call_store_answer(cast->bob->gateway->calls.store, SLICE("c"), &bob, lose_answer, NULL);
     assert_true(call_world_accept(cast->bob, "c"));
     expect_last_event(cast->alice, "call_accepted");
     expect_last_event(cast->bob_other, "call_ended answered_elsewhere");
@@ -206,7 +206,7 @@ static void every_callee_who_cannot_be_called_looks_unavailable(void **state)
     problems[3] = cast->world.problem;
     for (int i = 1; i < 4; i++)
         assert_string_equal(problems[i], problems[0]);
-    assert_int_equal(cast->eve->heard_count, 0);
+    assert_int_equal(cast->eve->event_count, 0);
     expect_no_call(cast);
 }
 
@@ -307,8 +307,8 @@ static void a_device_may_reconnect_during_a_call(void **state)
     call_world_disconnect(cast->bob_other);
     call_world_disconnect(cast->bob); /* in_call ends with the last lease */
     call_world_pass(&cast->world, CALL_WORLD_GRACE_MS - CALL_WORLD_TICK_MS);
-    assert_string_equal(cast->alice->heard, "call_accepted");
-    cast->bob->gate = &cast->world.gates[0]; /* through another gateway */
+    assert_string_equal(cast->alice->last_event, "call_accepted");
+    cast->bob->gateway = &cast->world.gateways[0]; /* through another gateway */
     call_world_connect(cast->bob);
     expect_last_event(cast->bob, "call_accepted");
     call_world_check(&cast->world);
@@ -394,7 +394,7 @@ static void a_request_completes_after_its_connection_ended(void **state)
     struct call_device self = {SLICE("alice"), SLICE("phone"), cast->alice->conn_id};
     int replies = 0;
     world->ledger.holding = true;
-    call_plane_request(&cast->alice->gate->calls, &self, SLICE("bob"), SLICE("c"), count_reply,
+    call_plane_request(&cast->alice->gateway->calls, &self, SLICE("bob"), SLICE("c"), count_reply,
                        &replies);
     call_world_disconnect(cast->alice);
     world->ledger.holding = false;
@@ -421,7 +421,7 @@ static void a_user_may_declare_a_call(void **state)
     call_world_disconnect(cast->alice);
     call_world_pass(&cast->world, CALL_WORLD_GRACE_MS);
     expect_no_call(cast);
-    assert_int_equal(cast->alice_other->heard_count, 0);
+    assert_int_equal(cast->alice_other->event_count, 0);
     assert_int_equal(cast->world.ledger.asked[LEDGER_CALL_APPEND],
                      1); /* bob's attempt that was busy */
 }
@@ -441,7 +441,7 @@ static void a_declared_call_may_follow_an_accepted_one(void **state)
 static void a_call_ends_when_its_users_may_no_longer_call(void **state)
 {
     struct cast *cast = *state;
-    struct call_plane *plane = &cast->world.gates[0].calls;
+    struct call_plane *plane = &cast->world.gateways[0].calls;
     start_call(cast);
     call_plane_part(plane, SLICE("bob"), SLICE("carol"));
     call_plane_part(plane, SLICE("carol"), SLICE("alice"));
@@ -473,7 +473,7 @@ static void random_step(struct cast *cast, struct random *random, unsigned step)
     snprintf(made, sizeof(made), "call-%u", step);
     if (!device->connected) {
         if (random_below(random, 3) == 0)
-            device->gate = &world->gates[random_below(random, CALL_WORLD_GATES)];
+            device->gateway = &world->gateways[random_below(random, CALL_WORLD_GATEWAYS)];
         call_world_connect(device);
         return;
     }

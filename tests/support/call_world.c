@@ -76,9 +76,9 @@ static void on_device_event(struct endpoint *endpoint, struct broadcast *broadca
     assert_int_equal(message->type, MESSAGE_RELAY);
     struct slice name = message->relay.name;
     struct slice reason = find_member(message->relay.fields, "reason", false);
-    snprintf(device->heard, sizeof(device->heard), "%.*s%s%.*s", SLICE_FORMAT(name),
+    snprintf(device->last_event, sizeof(device->last_event), "%.*s%s%.*s", SLICE_FORMAT(name),
              reason.len ? " " : "", (int)reason.len, reason.data ? reason.data : "");
-    device->heard_count++;
+    device->event_count++;
     if (slice_is(name, "call_signal")) {
         struct slice data = find_member(message->relay.fields, "data", true);
         copy_text(device->signal, sizeof(device->signal),
@@ -99,10 +99,10 @@ static bool is_device(const struct endpoint *endpoint, struct slice device_id)
 
 static bool is_connected(void *arg, struct slice user_id, const struct ulid *conn_id)
 {
-    const struct gate *gate = arg;
-    for (size_t i = 0; i < gate->world->device_count; i++) {
-        const struct device *device = &gate->world->devices[i];
-        if (device->connected && device->gate == gate && slice_is(user_id, device->user) &&
+    const struct call_gateway *gateway = arg;
+    for (size_t i = 0; i < gateway->world->device_count; i++) {
+        const struct device *device = &gateway->world->devices[i];
+        if (device->connected && device->gateway == gateway && slice_is(user_id, device->user) &&
             ulid_equal(&device->conn_id, conn_id))
             return true;
     }
@@ -119,12 +119,12 @@ static void ignore_topic(struct bus *bus, struct slice topic)
 
 static void publish_delivery(struct bus *bus, struct slice topic, struct slice payload)
 {
-    struct call_world *world = CONTAINER_OF(bus, struct gate, bus)->world;
-    for (size_t i = 0; i < CALL_WORLD_GATES; i++) {
+    struct call_world *world = CONTAINER_OF(bus, struct call_gateway, bus)->world;
+    for (size_t i = 0; i < CALL_WORLD_GATEWAYS; i++) {
         char name[ROUTER_TOPIC_BYTES_MAX];
-        struct gate *gate = &world->gates[i];
-        if (slice_equal(topic, delivery_topic(name, slice_of(gate->id))))
-            delivery_received(&gate->delivery, payload);
+        struct call_gateway *gateway = &world->gateways[i];
+        if (slice_equal(topic, delivery_topic(name, slice_of(gateway->id))))
+            delivery_received(&gateway->delivery, payload);
     }
 }
 
@@ -142,8 +142,8 @@ static void on_request_done(void *arg, struct ledger_request *done)
 
 static void complete_requests(struct call_world *world)
 {
-    for (size_t i = 0; i < CALL_WORLD_GATES; i++) /* requests that failed when out of memory */
-        ledger_client_expire(&world->gates[i].ledger);
+    for (size_t i = 0; i < CALL_WORLD_GATEWAYS; i++) /* requests that failed when out of memory */
+        ledger_client_expire(&world->gateways[i].ledger);
     while (world->posted) {
         struct ledger_request *posted = world->posted;
         world->posted = NULL;
@@ -151,49 +151,51 @@ static void complete_requests(struct call_world *world)
     }
 }
 
-static void open_gate(struct call_world *world, struct gate *gate, size_t index)
+static void open_gateway(struct call_world *world, struct call_gateway *gateway, size_t index)
 {
-    snprintf(gate->id, sizeof(gate->id), "gate-%zu", index);
-    gate->world = world;
-    gate->bus.operations = &BUS;
-    gate->state = memory_state_store(world->state, &world->clock);
-    gate->calls.store = memory_calls_store(world->calls, &world->clock);
-    encoder_init(&gate->encoder);
-    random_init_seeded(&gate->random, index);
-    assert_true(router_init(&gate->router, 1, &gate->bus, &gate->encoder, on_device_event));
-    ledger_client_init(&gate->ledger, &world->ledger.ledger, &world->clock, on_request_done, world);
-    assert_true(last_seen_init(&gate->last_seen, &gate->ledger, 1));
-    gate->presence.config = &world->config;
-    gate->presence.clock = &world->clock;
-    gate->presence.store = gate->state;
-    gate->presence.bus = &gate->bus;
-    gate->presence.router = &gate->router;
-    gate->presence.ledger = &gate->ledger;
-    gate->presence.last_seen = &gate->last_seen;
-    gate->presence.metrics = &gate->metrics;
-    presence_init(&gate->presence);
-    gate->delivery.router = &gate->router;
-    gate->delivery.store = gate->state;
-    gate->delivery.metrics = &gate->metrics;
-    gate->delivery.is_connection = is_connection;
-    gate->delivery.is_device = is_device;
-    gate->calls.presence = &gate->presence;
-    gate->calls.delivery = &gate->delivery;
-    gate->calls.random = &gate->random;
-    gate->calls.is_connected = is_connected;
-    gate->calls.arg = gate;
-    assert_true(call_plane_init(&gate->calls, 1));
+    snprintf(gateway->id, sizeof(gateway->id), "gateway-%zu", index);
+    gateway->world = world;
+    gateway->bus.operations = &BUS;
+    gateway->state = memory_state_store(world->state, &world->clock);
+    gateway->calls.store = memory_calls_store(world->calls, &world->clock);
+    encoder_init(&gateway->encoder);
+    random_init_seeded(&gateway->random, index);
+    assert_true(
+        router_init(&gateway->router, 1, &gateway->bus, &gateway->encoder, on_device_event));
+    ledger_client_init(&gateway->ledger, &world->ledger.ledger, &world->clock, on_request_done,
+                       world);
+    assert_true(last_seen_init(&gateway->last_seen, &gateway->ledger, 1));
+    gateway->presence.config = &world->config;
+    gateway->presence.clock = &world->clock;
+    gateway->presence.store = gateway->state;
+    gateway->presence.bus = &gateway->bus;
+    gateway->presence.router = &gateway->router;
+    gateway->presence.ledger = &gateway->ledger;
+    gateway->presence.last_seen = &gateway->last_seen;
+    gateway->presence.metrics = &gateway->metrics;
+    presence_init(&gateway->presence);
+    gateway->delivery.router = &gateway->router;
+    gateway->delivery.store = gateway->state;
+    gateway->delivery.metrics = &gateway->metrics;
+    gateway->delivery.is_connection = is_connection;
+    gateway->delivery.is_device = is_device;
+    gateway->calls.presence = &gateway->presence;
+    gateway->calls.delivery = &gateway->delivery;
+    gateway->calls.random = &gateway->random;
+    gateway->calls.is_connected = is_connected;
+    gateway->calls.arg = gateway;
+    assert_true(call_plane_init(&gateway->calls, 1));
 }
 
-static void close_gate(struct gate *gate)
+static void close_gateway(struct call_gateway *gateway)
 {
-    call_plane_free(&gate->calls);
-    call_store_free(&gate->calls.store);
-    presence_free(&gate->presence);
-    last_seen_free(&gate->last_seen);
-    router_free(&gate->router);
-    encoder_free(&gate->encoder);
-    state_store_free(&gate->state);
+    call_plane_free(&gateway->calls);
+    call_store_free(&gateway->calls.store);
+    presence_free(&gateway->presence);
+    last_seen_free(&gateway->last_seen);
+    router_free(&gateway->router);
+    encoder_free(&gateway->encoder);
+    state_store_free(&gateway->state);
 }
 
 void call_world_open(struct call_world *world)
@@ -215,8 +217,8 @@ void call_world_open(struct call_world *world)
         .hash_seed = 1,
     });
     fake_ledger_init(&world->ledger);
-    for (size_t i = 0; i < CALL_WORLD_GATES; i++)
-        open_gate(world, &world->gates[i], i);
+    for (size_t i = 0; i < CALL_WORLD_GATEWAYS; i++)
+        open_gateway(world, &world->gateways[i], i);
 }
 
 void call_world_close(struct call_world *world)
@@ -225,8 +227,8 @@ void call_world_close(struct call_world *world)
         if (world->devices[i].connected)
             call_world_disconnect(&world->devices[i]);
     complete_requests(world);
-    for (size_t i = 0; i < CALL_WORLD_GATES; i++)
-        close_gate(&world->gates[i]);
+    for (size_t i = 0; i < CALL_WORLD_GATEWAYS; i++)
+        close_gateway(&world->gateways[i]);
     struct ledger *ledger = &world->ledger.ledger;
     ledger_close(&ledger);
     memory_calls_free(&world->calls);
@@ -241,11 +243,11 @@ static struct call_device call_device_of(const struct device *device)
 }
 
 struct device *call_world_device(struct call_world *world, const char *user, const char *name,
-                                 size_t gate)
+                                 size_t gateway)
 {
     assert_true(world->device_count < CALL_WORLD_DEVICES_MAX);
     struct device *device = &world->devices[world->device_count++];
-    *device = (struct device){.gate = &world->gates[gate], .user = user, .name = name};
+    *device = (struct device){.gateway = &world->gateways[gateway], .user = user, .name = name};
     call_world_connect(device);
     return device;
 }
@@ -258,21 +260,21 @@ static void on_lease_opened(void *arg, bool registered)
 
 void call_world_connect(struct device *device)
 {
-    struct gate *gate = device->gate;
-    struct call_world *world = gate->world;
+    struct call_gateway *gateway = device->gateway;
+    struct call_world *world = gateway->world;
     device->conn_id = (struct ulid){{0}};
     world->connections++;
     memcpy(device->conn_id.bytes, &world->connections, sizeof(world->connections));
     struct lease lease = {.conn_id = device->conn_id,
                           .user_id = slice_of(device->user),
                           .device_id = slice_of(device->name),
-                          .gateway_id = slice_of(gate->id),
+                          .gateway_id = slice_of(gateway->id),
                           .last_heartbeat_ms = world->clock.wall_ms};
-    presence_open(&gate->presence, &lease, on_lease_opened, NULL);
-    assert_true(router_attach(&gate->router, &device->endpoint, slice_of(device->user)));
+    presence_open(&gateway->presence, &lease, on_lease_opened, NULL);
+    assert_true(router_attach(&gateway->router, &device->endpoint, slice_of(device->user)));
     device->connected = true;
     struct call_device self = call_device_of(device);
-    call_plane_attach(&gate->calls, &self);
+    call_plane_attach(&gateway->calls, &self);
     complete_requests(world);
 }
 
@@ -280,21 +282,21 @@ static void detach_device(struct device *device)
 {
     device->connected = false;
     set_picture(device, PICTURE_IDLE, SLICE_NONE);
-    router_detach(&device->gate->router, &device->endpoint);
+    router_detach(&device->gateway->router, &device->endpoint);
 }
 
 void call_world_disconnect(struct device *device)
 {
     detach_device(device);
-    presence_close(&device->gate->presence, slice_of(device->user), &device->conn_id);
-    call_plane_detach(&device->gate->calls, slice_of(device->user), &device->conn_id);
-    complete_requests(device->gate->world);
+    presence_close(&device->gateway->presence, slice_of(device->user), &device->conn_id);
+    call_plane_detach(&device->gateway->calls, slice_of(device->user), &device->conn_id);
+    complete_requests(device->gateway->world);
 }
 
 void call_world_lose(struct device *device)
 {
     detach_device(device);
-    call_bindings_remove(&device->gate->calls.bindings, &device->conn_id);
+    call_bindings_remove(&device->gateway->calls.bindings, &device->conn_id);
 }
 
 /* ---- commands ---- */
@@ -314,7 +316,7 @@ static void on_call_reply(void *arg, const struct call_reply *reply)
 static struct call_world *begin_command(struct device *device, struct device *sender,
                                         enum picture becomes)
 {
-    struct call_world *world = device->gate->world;
+    struct call_world *world = device->gateway->world;
     world->replied = false;
     world->sender = sender;
     world->becomes = becomes;
@@ -332,7 +334,7 @@ bool call_world_request(struct device *device, const char *to, const char *id)
 {
     struct call_world *world = begin_command(device, device, PICTURE_CALLING);
     struct call_device self = call_device_of(device);
-    call_plane_request(&device->gate->calls, &self, slice_of(to), slice_of(id), on_call_reply,
+    call_plane_request(&device->gateway->calls, &self, slice_of(to), slice_of(id), on_call_reply,
                        world);
     return finish_command(world);
 }
@@ -341,7 +343,7 @@ bool call_world_accept(struct device *device, const char *id)
 {
     struct call_world *world = begin_command(device, device, PICTURE_TALKING);
     struct call_device self = call_device_of(device);
-    call_plane_accept(&device->gate->calls, &self, slice_of(id), on_call_reply, world);
+    call_plane_accept(&device->gateway->calls, &self, slice_of(id), on_call_reply, world);
     return finish_command(world);
 }
 
@@ -349,7 +351,7 @@ bool call_world_reject(struct device *device, const char *id)
 {
     struct call_world *world = begin_command(device, device, PICTURE_IDLE);
     struct call_device self = call_device_of(device);
-    call_plane_reject(&device->gate->calls, &self, slice_of(id), on_call_reply, world);
+    call_plane_reject(&device->gateway->calls, &self, slice_of(id), on_call_reply, world);
     return finish_command(world);
 }
 
@@ -357,7 +359,7 @@ bool call_world_end(struct device *device, const char *id)
 {
     struct call_world *world = begin_command(device, device, PICTURE_IDLE);
     struct call_device self = call_device_of(device);
-    call_plane_end(&device->gate->calls, &self, slice_of(id), on_call_reply, world);
+    call_plane_end(&device->gateway->calls, &self, slice_of(id), on_call_reply, world);
     return finish_command(world);
 }
 
@@ -365,7 +367,7 @@ bool call_world_signal(struct device *device, const char *id, const char *data)
 {
     struct call_world *world = begin_command(device, NULL, PICTURE_IDLE);
     struct call_device self = call_device_of(device);
-    call_plane_signal(&device->gate->calls, &self, slice_of(id), slice_of(data), on_call_reply,
+    call_plane_signal(&device->gateway->calls, &self, slice_of(id), slice_of(data), on_call_reply,
                       world);
     return finish_command(world);
 }
@@ -374,7 +376,7 @@ bool call_world_declare_start(struct device *device)
 {
     struct call_world *world = begin_command(device, NULL, PICTURE_IDLE);
     struct call_device self = call_device_of(device);
-    call_plane_declare_start(&device->gate->calls, &self, on_call_reply, world);
+    call_plane_declare_start(&device->gateway->calls, &self, on_call_reply, world);
     return finish_command(world);
 }
 
@@ -382,7 +384,7 @@ bool call_world_declare_end(struct device *device)
 {
     struct call_world *world = begin_command(device, device, PICTURE_IDLE);
     struct call_device self = call_device_of(device);
-    call_plane_declare_end(&device->gate->calls, &self, on_call_reply, world);
+    call_plane_declare_end(&device->gateway->calls, &self, on_call_reply, world);
     return finish_command(world);
 }
 
@@ -393,13 +395,13 @@ static void tick(struct call_world *world)
     for (size_t i = 0; i < world->device_count; i++) {
         struct device *device = &world->devices[i];
         if (device->connected)
-            presence_renew(&device->gate->presence, slice_of(device->user), &device->conn_id,
+            presence_renew(&device->gateway->presence, slice_of(device->user), &device->conn_id,
                            world->clock.wall_ms);
     }
-    for (size_t i = 0; i < CALL_WORLD_GATES; i++) {
-        presence_flush(&world->gates[i].presence);
-        presence_reap(&world->gates[i].presence);
-        call_plane_tick(&world->gates[i].calls);
+    for (size_t i = 0; i < CALL_WORLD_GATEWAYS; i++) {
+        presence_flush(&world->gateways[i].presence);
+        presence_reap(&world->gateways[i].presence);
+        call_plane_tick(&world->gateways[i].calls);
     }
     complete_requests(world);
 }
@@ -428,7 +430,7 @@ bool call_world_in_call(struct call_world *world, const char *user)
 {
     struct presence presence;
     struct slice id = slice_of(user);
-    state_read(world->gates[0].state, &id, 1, on_presence_read, &presence);
+    state_read(world->gateways[0].state, &id, 1, on_presence_read, &presence);
     return presence.in_call;
 }
 
@@ -479,14 +481,14 @@ static void check_device(struct call_world *world, const struct device *device)
 {
     struct stored_call stored;
     struct call_read read = {device->user, &stored};
-    call_store_get(device->gate->calls.store, SLICE_NONE, slice_of(device->user), on_call_read,
+    call_store_get(device->gateway->calls.store, SLICE_NONE, slice_of(device->user), on_call_read,
                    &read);
     enum picture expected = expected_picture(&stored, device);
     if (device->picture != expected ||
         strcmp(device->call_id, expected == PICTURE_IDLE ? "" : stored.id) != 0)
         fail_msg("%s's %s shows %d of %s, but the store has %d of %s (last event: %s)",
                  device->user, device->name, (int)device->picture, device->call_id, (int)expected,
-                 stored.id, device->heard);
+                 stored.id, device->last_event);
     bool in_call = stored.has_call && stored.state == CALL_ACCEPTED;
     assert_int_equal(call_world_in_call(world, device->user), in_call);
 }
@@ -501,7 +503,7 @@ void call_world_check(struct call_world *world)
 int64_t call_world_metric(const struct call_world *world, enum metric metric)
 {
     int64_t sum = 0;
-    for (size_t i = 0; i < CALL_WORLD_GATES; i++)
-        sum += world->gates[i].metrics.values[metric];
+    for (size_t i = 0; i < CALL_WORLD_GATEWAYS; i++)
+        sum += world->gateways[i].metrics.values[metric];
     return sum;
 }

@@ -15,7 +15,7 @@
 #include "support/fake_ledger.h"
 
 enum {
-    CALL_WORLD_GATES = 2,
+    CALL_WORLD_GATEWAYS = 2,
     CALL_WORLD_DEVICES_MAX = 8,
     CALL_WORLD_RING_MS = 30000,
     CALL_WORLD_GRACE_MS = 5000,
@@ -27,7 +27,7 @@ enum picture { PICTURE_IDLE, PICTURE_CALLING, PICTURE_RINGING, PICTURE_TALKING }
 
 struct call_world;
 
-struct gate {
+struct call_gateway {
     struct call_world *world;
     char id[16];
     struct bus bus;
@@ -45,15 +45,15 @@ struct gate {
 
 struct device {
     struct endpoint endpoint;
-    struct gate *gate;
+    struct call_gateway *gateway;
     const char *user;
     const char *name;
     struct ulid conn_id;
     bool connected;
     enum picture picture;
     char call_id[CALL_ID_BYTES_MAX + 1]; /* of the call it shows */
-    char heard[64];                      /* the last event: "call_ended hangup" */
-    unsigned heard_count;
+    char last_event[64];                 /* the last event: "call_ended hangup" */
+    unsigned event_count;
     char signal[256]; /* data of the last call_signal */
 };
 
@@ -63,7 +63,7 @@ struct call_world {
     struct memory_state *state;
     struct memory_calls *calls;
     struct fake_ledger ledger;
-    struct gate gates[CALL_WORLD_GATES];
+    struct call_gateway gateways[CALL_WORLD_GATEWAYS];
     struct device devices[CALL_WORLD_DEVICES_MAX];
     size_t device_count;
     unsigned connections; /* connections made so far */
@@ -81,7 +81,7 @@ void call_world_close(struct call_world *world);
 
 /* Makes a device and connects it to one of the gateways. */
 struct device *call_world_device(struct call_world *world, const char *user, const char *name,
-                                 size_t gate);
+                                 size_t gateway);
 void call_world_connect(struct device *device);
 void call_world_disconnect(struct device *device);
 
