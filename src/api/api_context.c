@@ -1,12 +1,12 @@
 #include "api/api_context.h"
 
 #include "api/api_routes.h"
-#include "http/http_session.h"
+#include "http/http_connection.h"
 
 static bool api_make_space(struct http_listener *listener)
 {
     struct api_context *context = CONTAINER_OF(listener, struct api_context, listener);
-    size_t count = listener->session_count + context->sessions->connections.count;
+    size_t count = listener->connection_count + context->sessions->connections.count;
     if (context->shedding)
         return false;
     return count < context->connections_max || http_listener_displace(listener) ||
@@ -19,10 +19,10 @@ static bool api_on_head(struct exchange *exchange)
     return !transport || transport->on_head(exchange);
 }
 
-static bool api_give_away(struct http_session *session)
+static bool api_give_away(struct http_connection *connection)
 {
-    const struct api_transport *transport = api_context_of(session->exchange)->transport;
-    return transport && transport->give_away(session);
+    const struct api_transport *transport = api_context_of(connection->exchange)->transport;
+    return transport && transport->give_away(connection);
 }
 
 const struct http_listener_owner api_listener_owner = {

@@ -32,7 +32,7 @@ struct api_transport {
     size_t route_count;
     /* As in http_listener_owner; called for every request. */
     bool (*on_head)(struct exchange *exchange);
-    bool (*give_away)(struct http_session *session);
+    bool (*give_away)(struct http_connection *connection);
     /* How long the body of a request to one of its routes may be. */
     size_t (*body_bytes_max)(const struct exchange *exchange);
     /* Cuts off an unauthenticated connection to make space for a new one. Returns false when there is none. */

@@ -1,6 +1,6 @@
 #include "api/handshake.h"
 
-#include "http/http_session.h"
+#include "http/http_connection.h"
 #include "session/admission.h"
 
 #include <stdio.h>
@@ -27,7 +27,7 @@ bool handshake_check(struct exchange **exchange, char accept[WEBSOCKET_ACCEPT_BY
         return false;
     }
     /* a second key or version is refused even when it repeats the first (RFC 6455, 11.3.1 and 11.3.5) */
-    if (head->version_minor == 0 || head->method != HTTP1_GET || (*exchange)->session->in.len ||
+    if (head->version_minor == 0 || head->method != HTTP1_GET || (*exchange)->connection->in.len ||
         http1_header_count(head, SLICE("Sec-WebSocket-Version")) != 1 ||
         http1_header_count(head, SLICE("Sec-WebSocket-Key")) != 1 ||
         !websocket_accept_key(http1_header(head, SLICE("Sec-WebSocket-Key")), accept)) {
@@ -82,8 +82,8 @@ struct slice handshake_greeting(char out[HANDSHAKE_GREETING_BYTES_MAX],
 
 void handshake_end(struct exchange **exchange)
 {
-    if ((*exchange)->session)
-        (*exchange)->session->exchange = NULL;
-    (*exchange)->session = NULL;
+    if ((*exchange)->connection)
+        (*exchange)->connection->exchange = NULL;
+    (*exchange)->connection = NULL;
     exchange_reply_empty(exchange);
 }

@@ -8,7 +8,7 @@
 #include "api/api_routes.h"
 #include "api/handshake.h"
 #include "base/container.h"
-#include "http/http_session.h"
+#include "http/http_connection.h"
 #include "session/admission.h"
 #include "session/echo.h"
 #include "session/session.h"
@@ -31,7 +31,7 @@ static struct websocket_join *websocket_join_of(const struct admission *admissio
 
 static bool websocket_is_present(const struct admission *admission)
 {
-    return websocket_join_of(admission)->exchange->session != NULL;
+    return websocket_join_of(admission)->exchange->connection != NULL;
 }
 
 static const char *websocket_refusal(const struct admission *admission)
@@ -44,7 +44,7 @@ static bool websocket_open_session(struct admission *admission)
 {
     const struct websocket_join *join = websocket_join_of(admission);
     char greeting[HANDSHAKE_GREETING_BYTES_MAX];
-    return session_open(admission->context, &join->exchange->session->stream,
+    return session_open(admission->context, &join->exchange->connection->stream,
                         handshake_greeting(greeting, join->exchange, join->accept),
                         &admission->identity, &admission->conn_id, admission_device(admission));
 }
@@ -113,7 +113,7 @@ void rest_echo(struct exchange *exchange)
     if (!handshake_check(&exchange, accept))
         return;
     if (echo_open(&api_context_of(exchange)->sessions->connections,
-                  &api_context_of(exchange)->echoes, &exchange->session->stream,
+                  &api_context_of(exchange)->echoes, &exchange->connection->stream,
                   handshake_greeting(text, exchange, accept)))
         handshake_end(&exchange);
     else

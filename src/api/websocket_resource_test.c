@@ -224,7 +224,7 @@ static void peer_that_vanishes_while_its_token_waits_leaves_nothing(void **unuse
     world_settle(&world);
     assert_int_equal(world.handlers->session_count, 0);
     assert_int_equal(world.handlers->connections.count, 0);
-    assert_int_equal(world.rest->listener.session_count, 0);
+    assert_int_equal(world.rest->listener.connection_count, 0);
     assert_int_equal(world_leases(&world, "alice", NULL), 0);
     world_close(&world);
 }

@@ -76,7 +76,7 @@ bool gateway_is_drained(struct gateway *gateway)
     if (!mailbox_is_empty(&gateway->mailbox))
         return false;
     http_listener_close_idle(&gateway->rest.listener);
-    if (gateway->rest.listener.session_count)
+    if (gateway->rest.listener.connection_count)
         return false;
     if (!gateway->last_seen.flushing)
         last_seen_flush(&gateway->last_seen);

@@ -1,6 +1,6 @@
 #include "http/exchange.h"
 
-#include "http/http_session.h"
+#include "http/http_connection.h"
 #include "text/json.h"
 
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static const char *http_reason_of(unsigned status)
 static void exchange_free(struct exchange **exchange)
 {
     if ((*exchange)->on_ended)
-        (*exchange)->on_ended((*exchange)->ended_arg, (*exchange)->session != NULL);
+        (*exchange)->on_ended((*exchange)->ended_arg, (*exchange)->connection != NULL);
     buffer_free(&(*exchange)->head_bytes);
     buffer_free(&(*exchange)->body);
     free(*exchange);
@@ -55,8 +55,8 @@ void exchange_hold(struct exchange *exchange, exchange_gone_hook on_peer_gone, v
 {
     exchange->on_peer_gone = on_peer_gone;
     exchange->gone_arg = arg;
-    if (exchange->session)
-        stream_pause(&exchange->session->stream, false);
+    if (exchange->connection)
+        stream_pause(&exchange->connection->stream, false);
 }
 
 void exchange_watch(struct exchange *exchange, exchange_ended_hook on_ended, void *arg)
@@ -83,20 +83,20 @@ static void write_cors_headers(struct buffer *out, const struct exchange *exchan
 void exchange_reply(struct exchange **exchange, unsigned status, const char *content_type,
                     const char *headers, struct slice body)
 {
-    struct http_session *session = (*exchange)->session;
-    if (!session) {
+    struct http_connection *connection = (*exchange)->connection;
+    if (!connection) {
         exchange_free(exchange);
         return;
     }
-    struct buffer *out = &session->out;
-    struct http_listener *listener = session->listener;
+    struct buffer *out = &connection->out;
+    struct http_listener *listener = connection->listener;
     buffer_printf(out, "HTTP/1.1 %u %s\r\nDate: %s\r\n", status, http_reason_of(status),
                   http_date_text(&listener->date, listener->loop->clock.wall_ms));
     if (status != 204)
         buffer_printf(out, "Content-Type: %s\r\nContent-Length: %zu\r\n", content_type, body.len);
     write_cors_headers(out, *exchange);
     buffer_append_text(out, headers);
-    if (session->close_after)
+    if (connection->close_after)
         buffer_append_text(out, "Connection: close\r\n");
     buffer_append_text(out, "\r\n");
     if ((*exchange)->head.method != HTTP1_HEAD && status != 204)
@@ -104,11 +104,11 @@ void exchange_reply(struct exchange **exchange, unsigned status, const char *con
     bool failed = out->failed;
     metrics_count(listener->metrics, METRIC_HTTP_REQUESTS);
     exchange_free(exchange);
-    session->exchange = NULL;
+    connection->exchange = NULL;
     if (failed)
-        stream_close(&session->stream);
+        stream_close(&connection->stream);
     else
-        http_session_answered(session);
+        http_connection_answered(connection);
 }
 
 void exchange_reply_json(struct exchange **exchange, unsigned status, struct buffer *json)

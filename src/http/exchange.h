@@ -24,13 +24,13 @@ enum { EXCHANGE_PARAMETERS_MAX = 2, EXCHANGE_PARAMETER_BYTES_MAX = 512 };
 
 struct http_listener;
 struct http_route;
-struct http_session;
+struct http_connection;
 
 typedef void (*exchange_gone_hook)(void *arg);
 typedef void (*exchange_ended_hook)(void *arg, bool answered);
 
 struct exchange {
-    struct http_session *session; /* NULL: the connection is closed */
+    struct http_connection *connection; /* NULL: the connection is closed */
     struct http_listener *listener;
     const struct http_route *route;
     struct buffer head_bytes; /* the slices of `head` point into it */

@@ -1,7 +1,7 @@
 #include "http/http_listener.h"
 
 #include "base/container.h"
-#include "http/http_session.h"
+#include "http/http_connection.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -9,27 +9,27 @@
 static const char REFUSED[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 2\r\n"
                               "Content-Length: 0\r\nConnection: close\r\n\r\n";
 
-static struct http_session *http_session_at(struct list *place)
+static struct http_connection *http_connection_at(struct list *place)
 {
-    return CONTAINER_OF(place, struct http_session, of_listener);
+    return CONTAINER_OF(place, struct http_connection, of_listener);
 }
 
 void http_listener_init(struct http_listener *listener)
 {
-    list_init(&listener->sessions);
+    list_init(&listener->connections);
     list_init(&listener->waiting);
 }
 
 void http_listener_accept(struct http_listener *listener, int fd)
 {
-    struct tls_session *tls = listener->tls ? tls_session_make(listener->tls, fd) : NULL;
-    if ((!listener->tls || tls) && http_session_open(listener, fd, tls, false))
+    struct tls_connection *tls = listener->tls ? tls_connection_make(listener->tls, fd) : NULL;
+    if ((!listener->tls || tls) && http_connection_open(listener, fd, tls, false))
         return;
     metrics_count(listener->metrics, METRIC_CONNECTIONS_REFUSED);
     if (!listener
              ->tls) /* best effort: if the socket is not writable, the peer is closed without it */
         send(fd, REFUSED, sizeof(REFUSED) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-    tls_session_free(&tls);
+    tls_connection_free(&tls);
     close(fd);
 }
 
@@ -37,8 +37,8 @@ bool http_listener_displace(struct http_listener *listener)
 {
     if (list_empty(&listener->waiting))
         return false;
-    struct http_session *oldest =
-        CONTAINER_OF(listener->waiting.next, struct http_session, waiting);
+    struct http_connection *oldest =
+        CONTAINER_OF(listener->waiting.next, struct http_connection, waiting);
     list_remove(&oldest->waiting);
     stream_close(&oldest->stream);
     metrics_count(listener->metrics, METRIC_CONNECTIONS_DISPLACED);
@@ -48,16 +48,17 @@ bool http_listener_displace(struct http_listener *listener)
 void http_listener_drain(struct http_listener *listener)
 {
     listener->draining = true;
-    for (struct list *at = listener->sessions.next; at != &listener->sessions; at = at->next)
-        http_session_at(at)->close_after = true;
+    for (struct list *at = listener->connections.next; at != &listener->connections; at = at->next)
+        http_connection_at(at)->close_after = true;
 }
 
 void http_listener_close_idle(struct http_listener *listener)
 {
-    for (struct list *at = listener->sessions.next; at != &listener->sessions; at = at->next) {
-        struct http_session *session = http_session_at(at);
-        if (session->state == HTTP_HEAD && session->in.len == 0 && session->out.len == 0)
-            stream_close(&session->stream);
+    for (struct list *at = listener->connections.next; at != &listener->connections;
+         at = at->next) {
+        struct http_connection *connection = http_connection_at(at);
+        if (connection->state == HTTP_HEAD && connection->in.len == 0 && connection->out.len == 0)
+            stream_close(&connection->stream);
     }
 }
 
@@ -68,6 +69,6 @@ void http_listener_shut(struct http_listener *listener)
 
 void http_listener_close_all(struct http_listener *listener)
 {
-    for (struct list *at = listener->sessions.next; at != &listener->sessions; at = at->next)
-        stream_close(&http_session_at(at)->stream);
+    for (struct list *at = listener->connections.next; at != &listener->connections; at = at->next)
+        stream_close(&http_connection_at(at)->stream);
 }

@@ -1,7 +1,7 @@
 /*
  * An HTTP listener: what the HTTP connections of one listening address share, and the owner that answers them.
  *
- *   socket accepted ──http_listener_accept()──► http_session.h ──each request──► exchange.h
+ *   socket accepted ──http_listener_accept()──► http_connection.h ──each request──► exchange.h
  *                                                                              │ owner->answer()
  *                                                answer ◄──exchange_reply…()───┘
  *
@@ -25,7 +25,7 @@
 
 struct exchange;
 struct http_listener;
-struct http_session;
+struct http_connection;
 
 struct http_listener_owner {
     /* Whether one more connection is taken; may close others for it, as http_listener_displace() does. */
@@ -39,7 +39,7 @@ struct http_listener_owner {
     void (*answer)(struct exchange *exchange);
     /* May be NULL. Returns true when a request, of which only the head was read, belongs to another worker: the
      * connection has moved there. */
-    bool (*give_away)(struct http_session *session);
+    bool (*give_away)(struct http_connection *connection);
 };
 
 struct http_listener {
@@ -50,9 +50,9 @@ struct http_listener {
     const struct config *config;
     struct tls_context *tls; /* NULL: no TLS; may be replaced at any time */
     /* ---- internal: */
-    struct list sessions;
-    size_t session_count;
-    struct list waiting; /* sessions without a complete request, the longest waiting first */
+    struct list connections;
+    size_t connection_count;
+    struct list waiting; /* connections without a complete request, the longest waiting first */
     struct http_date date;
     bool draining; /* each answer closes its connection */
     bool shut;     /* no connection is taken any more, accepted or moved */

@@ -165,7 +165,7 @@ static struct stream *write_stream_batch(struct stream_set *set, struct stream *
 
 static void release_stream(struct stream *stream)
 {
-    tls_session_free(&stream->tls);
+    tls_connection_free(&stream->tls);
     if (stream->source.fd >= 0)
         close(stream->source.fd); /* also removes it from epoll */
     stream->source.fd = -1;
@@ -242,7 +242,7 @@ void stream_set_free(struct stream_set *set)
 }
 
 bool stream_open(struct stream *stream, struct stream_set *set, const struct stream_owner *owner,
-                 int fd, struct tls_session *tls)
+                 int fd, struct tls_connection *tls)
 {
     *stream = (struct stream){
         .source = {.fd = fd, .on_ready = on_stream_ready},
@@ -274,7 +274,7 @@ bool stream_move(struct stream *to, struct stream *from, const struct stream_own
     return true;
 }
 
-bool stream_detach(struct stream *stream, int *fd, struct tls_session **tls)
+bool stream_detach(struct stream *stream, int *fd, struct tls_connection **tls)
 {
     if (stream->closing || stream->failed)
         return false;
@@ -288,7 +288,7 @@ bool stream_detach(struct stream *stream, int *fd, struct tls_session **tls)
 }
 
 bool stream_open_moved(struct stream *stream, struct stream_set *set,
-                       const struct stream_owner *owner, int fd, struct tls_session *tls)
+                       const struct stream_owner *owner, int fd, struct tls_connection *tls)
 {
     if (!stream_open(stream, set, owner, fd, tls))
         return false;

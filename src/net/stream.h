@@ -32,7 +32,7 @@ enum { STREAM_READS_PER_TURN = 4, STREAM_IOVECS_MAX = 64, STREAM_PACK_BYTES = 16
 
 struct stream;
 struct send_batch;
-struct tls_session;
+struct tls_connection;
 
 struct stream_owner {
     void (*on_bytes)(struct stream *stream, char *data, size_t len);
@@ -58,7 +58,7 @@ struct stream {
     struct loop_source source;
     const struct stream_owner *owner;
     struct stream_set *set;
-    struct tls_session *tls; /* NULL: plain */
+    struct tls_connection *tls; /* NULL: plain */
     struct stream *next_pending;
     bool on_pending : 1;
     bool readable : 1;
@@ -81,20 +81,20 @@ bool stream_set_use_batches(struct stream_set *set);
 
 /* Takes the descriptor and `tls`, which may be NULL. Returns false, with errno; the caller then keeps both. */
 bool stream_open(struct stream *stream, struct stream_set *set, const struct stream_owner *owner,
-                 int fd, struct tls_session *tls);
+                 int fd, struct tls_connection *tls);
 
-/* Moves socket, TLS session and readiness from one owner's stream to another's, which is not open
+/* Moves socket, TLS connection and readiness from one owner's stream to another's, which is not open
  * yet. `from` is then closed as usual, without the socket. Returns false, having moved nothing, when out of
  * memory or when `from` is closing. */
 bool stream_move(struct stream *to, struct stream *from, const struct stream_owner *owner);
 
-/* Moves socket and TLS session out, for a stream of another loop (stream_open_moved()). The stream is
+/* Moves socket and TLS connection out, for a stream of another loop (stream_open_moved()). The stream is
  * then closed as usual, without the socket. Returns false, having moved nothing, when it is closing. */
-bool stream_detach(struct stream *stream, int *fd, struct tls_session **tls);
+bool stream_detach(struct stream *stream, int *fd, struct tls_connection **tls);
 
-/* Like stream_open(), for a detached socket: bytes may already wait inside its TLS session. */
+/* Like stream_open(), for a detached socket: bytes may already wait inside its TLS connection. */
 bool stream_open_moved(struct stream *stream, struct stream_set *set,
-                       const struct stream_owner *owner, int fd, struct tls_session *tls);
+                       const struct stream_owner *owner, int fd, struct tls_connection *tls);
 
 /* Requests a write at the end of the turn: there are bytes to gather. */
 void stream_want_write(struct stream *stream);

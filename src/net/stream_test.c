@@ -345,7 +345,7 @@ static void detached_socket_continues_in_another_loop(void **unused)
     static struct owner target;
     static struct loop other;
     struct stream_set other_set;
-    struct tls_session *tls = NULL;
+    struct tls_connection *tls = NULL;
     int fd = -1;
     memset(&target, 0, sizeof(target));
     target.in = malloc(IN_BYTES_MAX);

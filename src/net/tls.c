@@ -15,10 +15,10 @@ struct tls_context {
     atomic_uint refs;
 };
 
-/* A tls_session is an SSL, hidden from other files. */
-static SSL *ssl_of(struct tls_session *session)
+/* A tls_connection is an SSL, hidden from other files. */
+static SSL *ssl_of(struct tls_connection *connection)
 {
-    return (SSL *)session;
+    return (SSL *)connection;
 }
 
 /* The first error is the cause; later ones only name the functions that passed it on. */
@@ -134,15 +134,16 @@ static SSL *make_ssl_session(struct tls_context *context, int fd)
     return NULL;
 }
 
-struct tls_session *tls_session_make(struct tls_context *context, int fd)
+struct tls_connection *tls_connection_make(struct tls_context *context, int fd)
 {
     SSL *ssl = make_ssl_session(context, fd);
     if (ssl)
         SSL_set_accept_state(ssl);
-    return (struct tls_session *)ssl;
+    return (struct tls_connection *)ssl;
 }
 
-struct tls_session *tls_session_make_client(struct tls_context *context, int fd, const char *host)
+struct tls_connection *tls_connection_make_client(struct tls_context *context, int fd,
+                                                  const char *host)
 {
     SSL *ssl = make_ssl_session(context, fd);
     /* a certificate names hosts or addresses; only a host name is sent to the server (RFC 6066) */
@@ -154,36 +155,36 @@ struct tls_session *tls_session_make_client(struct tls_context *context, int fd,
     ERR_clear_error();
     if (ssl)
         SSL_set_connect_state(ssl);
-    return (struct tls_session *)ssl;
+    return (struct tls_connection *)ssl;
 }
 
-const char *tls_distrust(struct tls_session *session)
+const char *tls_distrust(struct tls_connection *connection)
 {
-    long result = SSL_get_verify_result(ssl_of(session));
+    long result = SSL_get_verify_result(ssl_of(connection));
     return result == X509_V_OK ? NULL : X509_verify_cert_error_string(result);
 }
 
-void tls_shutdown(struct tls_session *session)
+void tls_shutdown(struct tls_connection *connection)
 {
-    SSL *ssl = ssl_of(session);
+    SSL *ssl = ssl_of(connection);
     if (SSL_is_init_finished(ssl) && !(SSL_get_shutdown(ssl) & SSL_SENT_SHUTDOWN))
         SSL_shutdown(ssl);
     ERR_clear_error();
 }
 
-void tls_session_free(struct tls_session **session)
+void tls_connection_free(struct tls_connection **connection)
 {
-    if (!*session)
+    if (!*connection)
         return;
-    tls_shutdown(*session);
-    SSL_free(ssl_of(*session));
-    *session = NULL;
+    tls_shutdown(*connection);
+    SSL_free(ssl_of(*connection));
+    *connection = NULL;
 }
 
 /* Maps OpenSSL's result to that of recv() and send(): 0 at the end, or -1 with errno. */
-static ssize_t translate_ssl_result(struct tls_session *session, int result)
+static ssize_t translate_ssl_result(struct tls_connection *connection, int result)
 {
-    int code = SSL_get_error(ssl_of(session), result);
+    int code = SSL_get_error(ssl_of(connection), result);
     int system_error = errno;
     ERR_clear_error();
     switch (code) {
@@ -202,19 +203,19 @@ static ssize_t translate_ssl_result(struct tls_session *session, int result)
     }
 }
 
-ssize_t tls_read(struct tls_session *session, void *out, size_t max)
+ssize_t tls_read(struct tls_connection *connection, void *out, size_t max)
 {
-    int result = SSL_read(ssl_of(session), out, max > INT_MAX ? INT_MAX : (int)max);
-    return result > 0 ? result : translate_ssl_result(session, result);
+    int result = SSL_read(ssl_of(connection), out, max > INT_MAX ? INT_MAX : (int)max);
+    return result > 0 ? result : translate_ssl_result(connection, result);
 }
 
-ssize_t tls_write(struct tls_session *session, const void *data, size_t len)
+ssize_t tls_write(struct tls_connection *connection, const void *data, size_t len)
 {
-    int result = SSL_write(ssl_of(session), data, len > INT_MAX ? INT_MAX : (int)len);
-    return result > 0 ? result : translate_ssl_result(session, result);
+    int result = SSL_write(ssl_of(connection), data, len > INT_MAX ? INT_MAX : (int)len);
+    return result > 0 ? result : translate_ssl_result(connection, result);
 }
 
-void tls_rest(struct tls_session *session)
+void tls_rest(struct tls_connection *connection)
 {
-    SSL_free_buffers(ssl_of(session));
+    SSL_free_buffers(ssl_of(connection));
 }

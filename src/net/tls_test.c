@@ -203,7 +203,7 @@ static int open_pair(void **unused)
     client_fd = pair[0];
     SSL_set_fd(client, client_fd);
     SSL_set_connect_state(client);
-    return stream_open(&server.stream, &set, &OWNER, pair[1], tls_session_make(context, pair[1]))
+    return stream_open(&server.stream, &set, &OWNER, pair[1], tls_connection_make(context, pair[1]))
                ? 0
                : -1;
 }

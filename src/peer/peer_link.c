@@ -288,17 +288,17 @@ static struct peer_link *link_make(const struct peer_link_options *options,
 static bool link_open_stream(struct peer_link *link, int fd, enum peer_role role)
 {
     struct tls_context *context = link->options.tls;
-    struct tls_session *tls = NULL;
+    struct tls_connection *tls = NULL;
     if (context)
-        tls = role == PEER_DIALS ? tls_session_make_client(context, fd, link->host)
-                                 : tls_session_make(context, fd);
+        tls = role == PEER_DIALS ? tls_connection_make_client(context, fd, link->host)
+                                 : tls_connection_make(context, fd);
     if (context && !tls)
         errno = ENOMEM;
     else if (stream_open(&link->stream, link->options.streams, &LINK_STREAM_OWNER, fd, tls))
         link->has_stream = true;
     if (!link->has_stream) {
         int reason = errno;
-        tls_session_free(&tls);
+        tls_connection_free(&tls);
         errno = reason;
         return false;
     }

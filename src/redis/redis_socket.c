@@ -168,16 +168,16 @@ static const struct stream_owner REDIS_STREAM_OWNER = {.on_bytes = on_redis_byte
 /* Takes the descriptor. Returns false, with errno, and has then closed it. */
 static bool redis_socket_open_stream(struct redis_socket *socket, int fd)
 {
-    struct tls_session *tls = NULL;
+    struct tls_connection *tls = NULL;
     if (socket->tls) {
-        tls = tls_session_make_client(socket->tls, fd, socket->endpoint.host);
+        tls = tls_connection_make_client(socket->tls, fd, socket->endpoint.host);
         errno = ENOMEM;
     }
     if ((!socket->tls || tls) &&
         stream_open(&socket->stream, socket->streams, &REDIS_STREAM_OWNER, fd, tls))
         return true;
     int reason = errno;
-    tls_session_free(&tls);
+    tls_connection_free(&tls);
     close(fd);
     errno = reason;
     return false;

@@ -50,7 +50,7 @@ static void on_handover_mail(struct mail *mail, void *owner)
 {
     (void)owner;
     struct handover_mail *opened = CONTAINER_OF(mail, struct handover_mail, mail);
-    http_session_move_in(&opened->to->api->listener, &opened->moved);
+    http_connection_move_in(&opened->to->api->listener, &opened->moved);
     free(opened);
 }
 
@@ -64,16 +64,16 @@ void handover_leave(struct socketio_context *context)
     pthread_mutex_unlock(&place->lock);
 }
 
-static bool handover_give_to_worker(struct http_session *session, size_t worker)
+static bool handover_give_to_worker(struct http_connection *connection, size_t worker)
 {
-    struct socketio_context *here = socketio_context_of(session->exchange);
+    struct socketio_context *here = socketio_context_of(connection->exchange);
     struct handover_board *board = here->board;
     struct handover_mail *mail = worker < board->count ? malloc(sizeof(*mail)) : NULL;
     if (!mail)
         return false;
     struct handover_place *place = &board->places[worker];
     *mail = (struct handover_mail){.mail.on_open = on_handover_mail, .to = place->context};
-    if (!http_session_move_out(session, &mail->moved)) {
+    if (!http_connection_move_out(connection, &mail->moved)) {
         free(mail);
         return false;
     }
@@ -100,7 +100,7 @@ static struct slice handover_name(char out[FD_PASSING_NAME_BYTES_MAX],
 static void on_connection_passed(void *arg, int fd, struct slice bytes)
 {
     struct socketio_context *context = arg;
-    http_session_accept_moved(&context->api->listener, fd, bytes);
+    http_connection_accept_moved(&context->api->listener, fd, bytes);
 }
 
 bool handover_open(struct fd_passing *passing, struct socketio_context *context)
@@ -111,29 +111,31 @@ bool handover_open(struct fd_passing *passing, struct socketio_context *context)
 }
 
 /* The other process reads the head again, as if it had accepted the connection. */
-static bool handover_give_to_process(struct http_session *session, const struct engine_place *place)
+static bool handover_give_to_process(struct http_connection *connection,
+                                     const struct engine_place *place)
 {
     char name[FD_PASSING_NAME_BYTES_MAX];
     struct buffer bytes = BUFFER_BOUNDED(FD_PASSING_BYTES_MAX);
-    if (session->stream.tls || session->stream.closing || session->stream.failed)
+    if (connection->stream.tls || connection->stream.closing || connection->stream.failed)
         return false;
-    buffer_append_slice(&bytes, buffer_slice(&session->exchange->head_bytes));
-    buffer_append_slice(&bytes, buffer_slice(&session->in));
-    bool given = !bytes.failed && fd_passing_send(handover_name(name, place),
-                                                  session->stream.source.fd, buffer_slice(&bytes));
+    buffer_append_slice(&bytes, buffer_slice(&connection->exchange->head_bytes));
+    buffer_append_slice(&bytes, buffer_slice(&connection->in));
+    bool given =
+        !bytes.failed && fd_passing_send(handover_name(name, place), connection->stream.source.fd,
+                                         buffer_slice(&bytes));
     buffer_free(&bytes);
     int fd;
-    struct tls_session *tls;
+    struct tls_connection *tls;
     /* Our descriptor is closed without shutting the connection down. It is detached first, since close() does
      * not remove a descriptor from epoll that another process has too. */
-    if (given && stream_detach(&session->stream, &fd, &tls))
+    if (given && stream_detach(&connection->stream, &fd, &tls))
         close(fd);
     return given;
 }
 
-bool handover_give(struct http_session *session)
+bool handover_give(struct http_connection *connection)
 {
-    const struct exchange *exchange = session->exchange;
+    const struct exchange *exchange = connection->exchange;
     const struct socketio_context *context = socketio_context_of(exchange);
     struct slice sid = http1_query_find(exchange->head.target.query, SLICE("sid"));
     struct engine_place place;
@@ -143,8 +145,8 @@ bool handover_give(struct http_session *session)
     bool same_process = place.process == context->place.process;
     if (same_process && place.worker == context->place.worker)
         return false;
-    bool given = same_process ? handover_give_to_worker(session, place.worker)
-                              : handover_give_to_process(session, &place);
+    bool given = same_process ? handover_give_to_worker(connection, place.worker)
+                              : handover_give_to_process(connection, &place);
     if (given)
         metrics_count(context->sessions->metrics, METRIC_HTTP_HANDOVERS);
     return given;

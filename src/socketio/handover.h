@@ -6,9 +6,9 @@
  * before its body is read, and its connection stays there: the next request on it is most likely for the same
  * session.
  *
- *   head read ──handover_give()──► mailbox of the other worker ──► http_session_move_in()
+ *   head read ──handover_give()──► mailbox of the other worker ──► http_connection_move_in()
  *                  │                 with socket, TLS session and the bytes read so far
- *                  └──► descriptor passing to the other process ──► http_session_accept_moved()
+ *                  └──► descriptor passing to the other process ──► http_connection_accept_moved()
  *                         with socket and bytes; a TLS session cannot leave its process
  *
  * A board lists the workers of a process. It is filled while they are made; once they run, only `left` changes, under
@@ -23,7 +23,7 @@
 #ifndef ROLLCALL_SOCKETIO_HANDOVER_H
 #define ROLLCALL_SOCKETIO_HANDOVER_H
 
-#include "http/http_session.h"
+#include "http/http_connection.h"
 #include "net/fd_passing.h"
 #include "net/mailbox.h"
 #include "socketio/socketio_context.h"
@@ -62,7 +62,7 @@ bool handover_open(struct fd_passing *passing, struct socketio_context *context)
 void handover_leave(struct socketio_context *context);
 
 /* Moves the connection of a request whose head was just read, if it is for another worker. Returns true when it
- * has moved; the HTTP session is gone then. */
-bool handover_give(struct http_session *session);
+ * has moved; the HTTP connection is gone then. */
+bool handover_give(struct http_connection *connection);
 
 #endif

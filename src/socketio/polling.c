@@ -235,7 +235,7 @@ static void on_polling_token_verified(void *arg, enum jwt_result result,
     struct exchange *exchange = arg;
     struct slice sid = http1_query_find(exchange->head.target.query, SLICE("sid"));
     struct polling *polling = polling_find(socketio_context_of(exchange), sid);
-    if (!exchange->session) /* the connection was closed meanwhile */
+    if (!exchange->connection) /* the connection was closed meanwhile */
         exchange_reply_empty(&exchange);
     else if (!polling)
         engine_refuse(&exchange, ENGINE_UNKNOWN_SID);

@@ -2,7 +2,7 @@
 
 #include "api/handshake.h"
 #include "base/container.h"
-#include "http/http_session.h"
+#include "http/http_connection.h"
 #include "socketio/codec/socketio_dialect.h"
 #include "socketio/engine_refusal.h"
 #include "socketio/polling.h"
@@ -149,7 +149,7 @@ static struct probe *make_probe(struct exchange *exchange, struct polling *polli
     probe->task.run = run_probe;
     probe->until_ms = context->loop->clock.now_ms + PROBE_TIME_MAX_MS;
     if (!connection_open(&probe->connection, context, &PROBE_OWNER, &DIALECT_TABLE_SOCKETIO,
-                         &exchange->session->stream,
+                         &exchange->connection->stream,
                          handshake_greeting(greeting, exchange, accept))) {
         free(probe);
         return NULL;

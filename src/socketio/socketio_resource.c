@@ -9,7 +9,7 @@
 
 #include "api/api_routes.h"
 #include "api/handshake.h"
-#include "http/http_session.h"
+#include "http/http_connection.h"
 #include "socketio/engine_refusal.h"
 #include "socketio/polling.h"
 #include "socketio/polling_post.h"
@@ -43,7 +43,7 @@ static void open_socketio_websocket(struct exchange *exchange,
         return;
     named.sid = (struct slice){sid, sizeof(sid)};
     if (engine_make_sid(sid, sessions->random, &socketio_context_of(exchange)->place) &&
-        socketio_session_open(socketio_context_of(exchange), &exchange->session->stream,
+        socketio_session_open(socketio_context_of(exchange), &exchange->connection->stream,
                               handshake_greeting(greeting, exchange, accept), &named))
         handshake_end(&exchange);
     else

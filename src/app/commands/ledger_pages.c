@@ -70,7 +70,7 @@ static const struct http_route ROUTES[] = {
 
 static bool make_ledger_page_space(struct http_listener *http)
 {
-    return http->session_count < LEDGER_PAGES_CONNECTIONS_MAX || http_listener_displace(http);
+    return http->connection_count < LEDGER_PAGES_CONNECTIONS_MAX || http_listener_displace(http);
 }
 
 /* No page takes a body. */
@@ -150,7 +150,7 @@ void ledger_pages_end(struct ledger_pages *pages)
 
 bool ledger_pages_is_ended(const struct ledger_pages *pages)
 {
-    return pages->listener.source.fd < 0 && pages->http.session_count == 0;
+    return pages->listener.source.fd < 0 && pages->http.connection_count == 0;
 }
 
 void ledger_pages_free(struct ledger_pages **pages)
@@ -159,7 +159,7 @@ void ledger_pages_free(struct ledger_pages **pages)
     *pages = NULL;
     if (!freed)
         return;
-    assert(freed->http.session_count == 0);
+    assert(freed->http.connection_count == 0);
     listener_close(&freed->listener);
     free(freed);
 }

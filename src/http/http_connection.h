@@ -11,11 +11,11 @@
  * its answer, is closed after idle_timeout. While an answer is held (exchange_hold()), reading goes on, so that
  * a closed connection is noticed; bytes received meanwhile wait in `in`.
  *
- * A connection can move to another worker after a head was read (http_session_move_out(), …_move_in()), or come
- * from another process with the bytes read there (http_session_accept_moved()).
+ * A connection can move to another worker after a head was read (http_connection_move_out(), …_move_in()), or come
+ * from another process with the bytes read there (http_connection_accept_moved()).
  */
-#ifndef ROLLCALL_HTTP_HTTP_SESSION_H
-#define ROLLCALL_HTTP_HTTP_SESSION_H
+#ifndef ROLLCALL_HTTP_HTTP_CONNECTION_H
+#define ROLLCALL_HTTP_HTTP_CONNECTION_H
 
 #include "base/buffer.h"
 #include "http/exchange.h"
@@ -24,7 +24,7 @@
 
 enum http_state { HTTP_HEAD, HTTP_BODY, HTTP_ANSWERING, HTTP_SENDING, HTTP_CLOSING };
 
-struct http_session {
+struct http_connection {
     struct stream stream;
     struct wheel_timer timer;
     struct http_listener *listener;
@@ -39,31 +39,32 @@ struct http_session {
     bool close_after; /* the answer closes the connection */
 };
 
-/* Returns NULL when the owner takes no more connections or memory is short; socket and TLS session then still
+/* Returns NULL when the owner takes no more connections or memory is short; socket and TLS connection then still
  * belong to the caller. `moved`: another loop had them before (stream_open_moved()). */
-struct http_session *http_session_open(struct http_listener *listener, int fd,
-                                       struct tls_session *tls, bool moved);
+struct http_connection *http_connection_open(struct http_listener *listener, int fd,
+                                             struct tls_connection *tls, bool moved);
 
 /* A connection on its way from one worker of a process to another, after the head of a request was read and
  * before its body. */
 struct http_moved_connection {
     int fd;
-    struct tls_session *tls;
+    struct tls_connection *tls;
     struct exchange *exchange;
     struct buffer in; /* received and not parsed yet */
 };
 
 /* Takes the connection off its loop. Returns false when it is closing; it stays then. */
-bool http_session_move_out(struct http_session *session, struct http_moved_connection *moved);
+bool http_connection_move_out(struct http_connection *connection,
+                              struct http_moved_connection *moved);
 
 /* Continues the connection on this worker, or closes it when the owner takes no more. Takes what `moved` holds. */
-void http_session_move_in(struct http_listener *listener, struct http_moved_connection *moved);
+void http_connection_move_in(struct http_listener *listener, struct http_moved_connection *moved);
 
 /* Continues a connection from another process; `bytes` were read there and start with a request's head. Takes
  * the descriptor; closes it when the owner takes no more connections. */
-void http_session_accept_moved(struct http_listener *listener, int fd, struct slice bytes);
+void http_connection_accept_moved(struct http_listener *listener, int fd, struct slice bytes);
 
 /* The answer is in `out`: sends it, then continues with the next request or closes. */
-void http_session_answered(struct http_session *session);
+void http_connection_answered(struct http_connection *connection);
 
 #endif

@@ -1,5 +1,5 @@
 /* One HTTP connection on virtual time: requests in turn, slow and vanishing peers, limits, draining. */
-#include "http/http_session.h"
+#include "http/http_connection.h"
 
 #include "base/container.h"
 #include "support/client.h"
@@ -46,7 +46,7 @@ static void silent_peer_is_closed_after_the_header_timeout(void **unused)
 {
     (void)unused;
     world_advance(&world, HEADER_TIMEOUT_MS - 1);
-    assert_int_equal(world.rest->listener.session_count, 1);
+    assert_int_equal(world.rest->listener.connection_count, 1);
     world_advance(&world, 1);
     client_expect_end(&alice);
 }
@@ -109,9 +109,9 @@ static void peer_that_stays_after_its_last_answer_is_cut_off(void **unused)
     assert_int_equal(client_response(&alice), 200);
     assert_int_equal(client_next(&alice), CLIENT_END); /* our side was shut down */
     world_advance(&world, CLOSE_TIMEOUT_MS - 1);
-    assert_int_equal(world.rest->listener.session_count, 1);
+    assert_int_equal(world.rest->listener.connection_count, 1);
     world_advance(&world, 1);
-    assert_int_equal(world.rest->listener.session_count, 0);
+    assert_int_equal(world.rest->listener.connection_count, 0);
 }
 
 /* ---- requests in turn ---- */
@@ -143,7 +143,7 @@ static void every_request_of_a_burst_is_answered(void **unused)
     static char burst[REQUESTS * (sizeof(HEALTH) - 1)];
     for (int i = 0; i < REQUESTS; i++)
         memcpy(burst + i * (sizeof(HEALTH) - 1), HEALTH, sizeof(HEALTH) - 1);
-    for (int i = 0; i < 3; i++) /* more than a session buffers */
+    for (int i = 0; i < 3; i++) /* more than a connection buffers */
         client_write(&alice, burst, sizeof(burst));
     while (client_response(&alice) == 200)
         answered++;
@@ -158,10 +158,11 @@ static void answers_that_are_not_read_do_not_accumulate(void **unused)
         client_print(&bob, HEALTH);
         world_settle(&world);
     }
-    for (struct list *at = world.rest->listener.sessions.next; at != &world.rest->listener.sessions;
-         at = at->next) {
-        const struct http_session *session = CONTAINER_OF(at, struct http_session, of_listener);
-        assert_true(session->out.len < 2000);
+    for (struct list *at = world.rest->listener.connections.next;
+         at != &world.rest->listener.connections; at = at->next) {
+        const struct http_connection *connection =
+            CONTAINER_OF(at, struct http_connection, of_listener);
+        assert_true(connection->out.len < 2000);
     }
     client_hang_up(&bob);
 }
@@ -178,7 +179,7 @@ static void peer_that_shuts_its_side_down_gets_its_answer(void **unused)
     fake_ledger_release_all(&world.ledger);
     assert_int_equal(client_response(&alice), 200);
     client_expect_end(&alice);
-    assert_int_equal(world.rest->listener.session_count, 0);
+    assert_int_equal(world.rest->listener.connection_count, 0);
 }
 
 static void connection_of_a_peer_that_ended_closes_after_the_last_answer(void **unused)
@@ -187,7 +188,7 @@ static void connection_of_a_peer_that_ended_closes_after_the_last_answer(void **
     client_print(&alice, "GET /healthz HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
     shutdown(alice.fd, SHUT_WR);
     assert_int_equal(client_response(&alice), 200);
-    assert_int_equal(world.rest->listener.session_count, 0);
+    assert_int_equal(world.rest->listener.connection_count, 0);
     client_expect_end(&alice);
 }
 
@@ -306,7 +307,7 @@ static void connection_that_waits_longest_for_a_request_is_displaced(void **unus
     world_settle(&world);
     client_dial(&alice, &world, 0);
     client_expect_end(&bob);
-    assert_int_equal(world.rest->listener.session_count, 2);
+    assert_int_equal(world.rest->listener.connection_count, 2);
     assert_int_equal(world_metric(&world, METRIC_CONNECTIONS_DISPLACED), 5);
     world.rest->connections_max = 1000;
     client_hang_up(&carol);

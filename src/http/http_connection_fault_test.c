@@ -3,7 +3,7 @@
  * then with all allocations failing from each one on. Whatever fails, each request is answered or its connection
  * is closed. Nothing leaks (the sanitizer checks), and afterwards all requests are served as before.
  */
-#include "http/http_session.h"
+#include "http/http_connection.h"
 
 #include "support/alloc_fault.h"
 #include "support/client.h"
@@ -92,7 +92,7 @@ static size_t send_requests_without_memory(alloc_fault_start fail_at, size_t n)
     size_t failed = alloc_fault_off();
     send_all_requests(true);
     world_advance(&world, 1000);
-    assert_int_equal(world.rest->listener.session_count, 0);
+    assert_int_equal(world.rest->listener.connection_count, 0);
     return failed;
 }
 
@@ -149,7 +149,7 @@ static void request_cut_off_in_pieces_leaves_nothing_behind_when_out_of_memory(v
         }
         failed = alloc_fault_off();
         client_hang_up(&bob);
-        assert_int_equal(world.rest->listener.session_count, 0);
+        assert_int_equal(world.rest->listener.connection_count, 0);
     }
     world_close(&world);
 }
