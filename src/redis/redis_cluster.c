@@ -44,20 +44,19 @@ static const struct redis_connection_owner NODE_CONNECTION_OWNER = {
     .on_problem_changed = on_cluster_node_problem_changed};
 
 static struct redis_node *find_cluster_node(const struct redis_cluster *cluster,
-                                            const struct redis_endpoint *endpoint)
+                                            const struct redis_address *address)
 {
     for (size_t i = 0; i < cluster->node_count; i++)
-        if (redis_endpoint_equal(redis_connection_endpoint(cluster->nodes[i]->connection),
-                                 endpoint))
+        if (redis_address_equal(redis_connection_address(cluster->nodes[i]->connection), address))
             return cluster->nodes[i];
     return NULL;
 }
 
 /* Finds the node or makes it. Returns NULL when there are too many, or when out of memory. */
 static struct redis_node *ensure_cluster_node(struct redis_cluster *cluster,
-                                              const struct redis_endpoint *endpoint)
+                                              const struct redis_address *address)
 {
-    struct redis_node *node = find_cluster_node(cluster, endpoint);
+    struct redis_node *node = find_cluster_node(cluster, address);
     if (node || cluster->node_count == sizeof(cluster->nodes) / sizeof(cluster->nodes[0]))
         return node;
     node = calloc(1, sizeof(*node));
@@ -65,7 +64,7 @@ static struct redis_node *ensure_cluster_node(struct redis_cluster *cluster,
         return NULL;
     node->cluster = cluster;
     node->connection =
-        redis_connection_make(&cluster->context, endpoint, &NODE_CONNECTION_OWNER, node);
+        redis_connection_make(&cluster->context, address, &NODE_CONNECTION_OWNER, node);
     if (!node->connection) {
         free(node);
         return NULL;
@@ -157,7 +156,7 @@ static bool request_cluster_table(struct redis_cluster *cluster,
 {
     static const struct slice info = SLICE("*2\r\n$7\r\nCLUSTER\r\n$4\r\nINFO\r\n");
     static const struct slice slots = SLICE("*2\r\n$7\r\nCLUSTER\r\n$5\r\nSLOTS\r\n");
-    cluster->asked_at = *redis_connection_endpoint(connection);
+    cluster->asked_at = *redis_connection_address(connection);
     return redis_connection_problem(connection) == REDIS_FINE &&
            redis_connection_send(connection, info, on_cluster_info, cluster) &&
            redis_connection_send(connection, slots, on_cluster_slots, cluster);
@@ -245,26 +244,25 @@ struct redis_connection *redis_cluster_any_connection(struct redis_cluster *clus
 }
 
 struct redis_connection *redis_cluster_connection_to(struct redis_cluster *cluster,
-                                                     const struct redis_endpoint *endpoint)
+                                                     const struct redis_address *address)
 {
-    struct redis_node *node = ensure_cluster_node(cluster, endpoint);
+    struct redis_node *node = ensure_cluster_node(cluster, address);
     return node ? node->connection : NULL;
 }
 
 struct redis_connection *redis_cluster_slot_moved(struct redis_cluster *cluster, uint16_t slot,
-                                                  const struct redis_endpoint *endpoint)
+                                                  const struct redis_address *address)
 {
-    struct redis_node *node = ensure_cluster_node(cluster, endpoint);
+    struct redis_node *node = ensure_cluster_node(cluster, address);
     if (node)
         set_slot_owner(cluster, slot, node);
     redis_cluster_refresh_soon(cluster);
     return node ? node->connection : NULL;
 }
 
-bool redis_cluster_serves(const struct redis_cluster *cluster,
-                          const struct redis_endpoint *endpoint)
+bool redis_cluster_serves(const struct redis_cluster *cluster, const struct redis_address *address)
 {
-    const struct redis_node *node = find_cluster_node(cluster, endpoint);
+    const struct redis_node *node = find_cluster_node(cluster, address);
     return node && node->slots > 0;
 }
 

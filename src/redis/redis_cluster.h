@@ -40,11 +40,11 @@ struct redis_cluster {
     struct redis_node *nodes[2 * REDIS_NODES_MAX];
     size_t node_count;
     struct redis_node *owner[REDIS_SLOTS]; /* NULL: no server */
-    struct redis_endpoint *replicas;       /* from the last table */
+    struct redis_address *replicas;        /* from the last table */
     size_t replica_count;
     struct wheel_timer timer;
     size_t asked; /* index of the node asked last */
-    struct redis_endpoint asked_at;
+    struct redis_address asked_at;
     bool refreshing; /* a request for the table is pending */
     bool down;       /* as it reports itself */
     bool off;        /* the server does not run as a cluster */
@@ -69,15 +69,14 @@ struct redis_connection *redis_cluster_any_connection(struct redis_cluster *clus
 /* The connection to this server, made if there is none. Returns NULL when there are too many, or when out of
  * memory. */
 struct redis_connection *redis_cluster_connection_to(struct redis_cluster *cluster,
-                                                     const struct redis_endpoint *endpoint);
+                                                     const struct redis_address *address);
 
 /* Assigns the slot to this server, and fetches the table. Returns the connection to the server. */
 struct redis_connection *redis_cluster_slot_moved(struct redis_cluster *cluster, uint16_t slot,
-                                                  const struct redis_endpoint *endpoint);
+                                                  const struct redis_address *address);
 
 /* Whether this server serves any slot. */
-bool redis_cluster_serves(const struct redis_cluster *cluster,
-                          const struct redis_endpoint *endpoint);
+bool redis_cluster_serves(const struct redis_cluster *cluster, const struct redis_address *address);
 
 /* Fetches the table soon. */
 void redis_cluster_refresh_soon(struct redis_cluster *cluster);

@@ -52,13 +52,13 @@ static void set_redis_connection_problem(struct redis_connection *connection,
     if (connection->problem == problem)
         return;
     connection->problem = problem;
-    const struct redis_endpoint *endpoint = &connection->socket.endpoint;
+    const struct redis_address *address = &connection->socket.address;
     if (problem == REDIS_FINE)
-        log_info("redis_serves", "server=%s:%u", endpoint->host, endpoint->port);
+        log_info("redis_serves", "server=%s:%u", address->host, address->port);
     else
-        log_warn("redis_problem", "server=%s:%u problem=%s because=\"%s\" detail=%s",
-                 endpoint->host, endpoint->port, redis_problem_name(problem),
-                 redis_problem_text(problem), log_sentence(slice_of(detail)));
+        log_warn("redis_problem", "server=%s:%u problem=%s because=\"%s\" detail=%s", address->host,
+                 address->port, redis_problem_name(problem), redis_problem_text(problem),
+                 log_sentence(slice_of(detail)));
     if (connection->owner)
         connection->owner->on_problem_changed(connection, connection->arg);
 }
@@ -316,7 +316,7 @@ static const struct redis_socket_owner CONNECTION_SOCKET_OWNER = {
     .on_closed = on_redis_connection_socket_closed};
 
 struct redis_connection *redis_connection_make(struct redis_connection_context *context,
-                                               const struct redis_endpoint *endpoint,
+                                               const struct redis_address *address,
                                                const struct redis_connection_owner *owner,
                                                void *arg)
 {
@@ -324,7 +324,7 @@ struct redis_connection *redis_connection_make(struct redis_connection_context *
     if (!connection)
         return NULL;
     redis_socket_init(&connection->socket, context->streams, context->tls, &context->identity,
-                      endpoint, &CONNECTION_SOCKET_OWNER);
+                      address, &CONNECTION_SOCKET_OWNER);
     connection->context = context;
     connection->owner = owner;
     connection->arg = arg;
@@ -340,9 +340,9 @@ enum redis_problem redis_connection_problem(const struct redis_connection *conne
     return connection->problem;
 }
 
-const struct redis_endpoint *redis_connection_endpoint(const struct redis_connection *connection)
+const struct redis_address *redis_connection_address(const struct redis_connection *connection)
 {
-    return &connection->socket.endpoint;
+    return &connection->socket.address;
 }
 
 size_t redis_connection_pending(const struct redis_connection *connection)

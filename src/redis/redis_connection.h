@@ -66,7 +66,7 @@ struct redis_connection_owner {
 
 /* Starts to connect. Returns NULL when out of memory. */
 struct redis_connection *redis_connection_make(struct redis_connection_context *context,
-                                               const struct redis_endpoint *endpoint,
+                                               const struct redis_address *address,
                                                const struct redis_connection_owner *owner,
                                                void *arg);
 
@@ -91,7 +91,7 @@ bool redis_connection_send_fenced(struct redis_connection *connection, struct sl
 bool redis_connection_takes(const struct redis_connection *connection);
 
 enum redis_problem redis_connection_problem(const struct redis_connection *connection);
-const struct redis_endpoint *redis_connection_endpoint(const struct redis_connection *connection);
+const struct redis_address *redis_connection_address(const struct redis_connection *connection);
 size_t redis_connection_pending(const struct redis_connection *connection);
 
 /* The scripts that were sent to the server on the present socket. */

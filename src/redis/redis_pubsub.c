@@ -64,12 +64,12 @@ static void on_subscription_refused(struct redis_subscriber *subscriber,
                                     const struct resp_value *error)
 {
     struct redis_pubsub *pubsub = subscriber->arg;
-    struct redis_endpoint endpoint;
+    struct redis_address address;
     uint16_t slot;
     if (resp_is_error(error, "MOVED") &&
-        redis_topology_redirect(
-            error->text, redis_connection_endpoint(subscriber->connection)->host, &slot, &endpoint))
-        redis_cluster_slot_moved(pubsub->cluster, slot, &endpoint);
+        redis_topology_redirect(error->text, redis_connection_address(subscriber->connection)->host,
+                                &slot, &address))
+        redis_cluster_slot_moved(pubsub->cluster, slot, &address);
     else
         log_warn("redis_subscribe_refused", "error=%s", log_sentence(error->text));
     redis_cluster_refresh_soon(pubsub->cluster);
@@ -101,24 +101,24 @@ static const struct redis_subscriber_owner SUBSCRIBER_OWNER = {
 /* ---- assigning channels to subscribers ---- */
 
 /* The server of the channel's slot; NULL when there is none. */
-static const struct redis_endpoint *find_channel_server(const struct redis_pubsub *pubsub,
-                                                        struct slice name)
+static const struct redis_address *find_channel_server(const struct redis_pubsub *pubsub,
+                                                       struct slice name)
 {
     struct redis_connection *connection =
         redis_cluster_connection(pubsub->cluster, redis_slot(name));
-    return connection ? redis_connection_endpoint(connection) : NULL;
+    return connection ? redis_connection_address(connection) : NULL;
 }
 
 static struct redis_subscriber *ensure_subscriber(struct redis_pubsub *pubsub,
-                                                  const struct redis_endpoint *endpoint)
+                                                  const struct redis_address *address)
 {
     for (struct list *at = pubsub->subscribers.next; at != &pubsub->subscribers; at = at->next) {
         struct redis_subscriber *subscriber = CONTAINER_OF(at, struct redis_subscriber, place);
-        if (redis_endpoint_equal(redis_connection_endpoint(subscriber->connection), endpoint))
+        if (redis_address_equal(redis_connection_address(subscriber->connection), address))
             return subscriber;
     }
     struct redis_subscriber *subscriber =
-        redis_subscriber_make(&pubsub->cluster->context, endpoint, redis_is_cluster(pubsub->client),
+        redis_subscriber_make(&pubsub->cluster->context, address, redis_is_cluster(pubsub->client),
                               &SUBSCRIBER_OWNER, pubsub);
     if (subscriber)
         list_append(&pubsub->subscribers, &subscriber->place);
@@ -127,7 +127,7 @@ static struct redis_subscriber *ensure_subscriber(struct redis_pubsub *pubsub,
 
 static bool assign_channel(struct redis_pubsub *pubsub, struct redis_channel *channel)
 {
-    const struct redis_endpoint *server =
+    const struct redis_address *server =
         find_channel_server(pubsub, (struct slice){channel->name, channel->len});
     struct redis_subscriber *subscriber = server ? ensure_subscriber(pubsub, server) : NULL;
     if (!subscriber)
@@ -164,10 +164,10 @@ static void unassign_moved_channel(struct table_node *node, void *arg)
     struct redis_pubsub *pubsub = arg;
     struct redis_channel *channel = CONTAINER_OF(node, struct redis_channel, node);
     struct redis_subscriber *subscriber = channel->subscriber;
-    const struct redis_endpoint *server =
+    const struct redis_address *server =
         find_channel_server(pubsub, (struct slice){channel->name, channel->len});
     if (!subscriber || !server ||
-        redis_endpoint_equal(redis_connection_endpoint(subscriber->connection), server))
+        redis_address_equal(redis_connection_address(subscriber->connection), server))
         return;
     redis_subscriber_remove(subscriber, channel, true);
     list_append(&pubsub->unassigned, &channel->place);
@@ -181,8 +181,7 @@ static void drop_idle_subscribers(struct redis_pubsub *pubsub)
         struct redis_subscriber *subscriber = CONTAINER_OF(at, struct redis_subscriber, place);
         next = at->next;
         if (subscriber->channel_count > 0 ||
-            redis_cluster_serves(pubsub->cluster,
-                                 redis_connection_endpoint(subscriber->connection)))
+            redis_cluster_serves(pubsub->cluster, redis_connection_address(subscriber->connection)))
             continue;
         if (subscriber->in_flight)
             assign_channels_soon(pubsub, ASSIGN_DELAY_MS);

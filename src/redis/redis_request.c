@@ -73,17 +73,17 @@ static void redirect_request(struct redis_request *request, const struct resp_va
     struct redis_cluster *cluster = request->requests->cluster;
     struct redis_connection *owner = redis_cluster_connection(cluster, request->slot);
     const char *asked_host =
-        owner ? redis_connection_endpoint(owner)->host : cluster->url->seeds[0].host;
-    struct redis_endpoint endpoint;
+        owner ? redis_connection_address(owner)->host : cluster->url->seeds[0].host;
+    struct redis_address address;
     uint16_t slot;
     if (request->redirects++ == REDIS_REDIRECTS_MAX ||
-        !redis_topology_redirect(error->text, asked_host, &slot, &endpoint)) {
+        !redis_topology_redirect(error->text, asked_host, &slot, &address)) {
         finish_request(request, NULL);
         return;
     }
     send_request_to(request,
-                    asking ? redis_cluster_connection_to(cluster, &endpoint)
-                           : redis_cluster_slot_moved(cluster, slot, &endpoint),
+                    asking ? redis_cluster_connection_to(cluster, &address)
+                           : redis_cluster_slot_moved(cluster, slot, &address),
                     asking);
 }
 

@@ -170,7 +170,7 @@ static bool redis_socket_open_stream(struct redis_socket *socket, int fd)
 {
     struct tls_connection *tls = NULL;
     if (socket->tls) {
-        tls = tls_connection_make_client(socket->tls, fd, socket->endpoint.host);
+        tls = tls_connection_make_client(socket->tls, fd, socket->address.host);
         errno = ENOMEM;
     }
     if ((!socket->tls || tls) &&
@@ -213,12 +213,12 @@ void redis_socket_open(struct redis_socket *socket)
     assert(socket->state == REDIS_SOCKET_IDLE);
     socket->state = REDIS_SOCKET_RESOLVING;
     socket->attempts++;
-    if (resolver_numeric(socket->endpoint.host, socket->endpoint.port, &address)) {
+    if (resolver_numeric(socket->address.host, socket->address.port, &address)) {
         redis_socket_connect(socket, &address);
         return;
     }
-    socket->lookup = resolver_start(socket->streams->loop, socket->endpoint.host,
-                                    socket->endpoint.port, on_redis_host_resolved, socket);
+    socket->lookup = resolver_start(socket->streams->loop, socket->address.host,
+                                    socket->address.port, on_redis_host_resolved, socket);
     if (!socket->lookup)
         socket->owner->on_broken(socket, REDIS_NAME_UNKNOWN, "cannot start a thread to look it up");
 }
@@ -249,14 +249,13 @@ void redis_socket_cut(struct redis_socket *socket)
 
 void redis_socket_init(struct redis_socket *socket, struct stream_set *streams,
                        struct tls_context *tls, const struct redis_identity *identity,
-                       const struct redis_endpoint *endpoint,
-                       const struct redis_socket_owner *owner)
+                       const struct redis_address *address, const struct redis_socket_owner *owner)
 {
     *socket = (struct redis_socket){.owner = owner,
                                     .streams = streams,
                                     .tls = tls,
                                     .identity = identity,
-                                    .endpoint = *endpoint,
+                                    .address = *address,
                                     .in = BUFFER_BOUNDED(REDIS_REPLY_BYTES_MAX),
                                     .out = BUFFER_BOUNDED(REDIS_OUT_BYTES_MAX)};
 }

@@ -50,7 +50,7 @@ struct redis_socket {
     struct stream_set *streams;
     struct tls_context *tls; /* NULL: plain */
     const struct redis_identity *identity;
-    struct redis_endpoint endpoint;
+    struct redis_address address;
     enum redis_socket_state state;
     unsigned attempts;
     struct resolver_lookup *lookup;
@@ -66,8 +66,7 @@ struct redis_socket {
 /* `identity` and `tls` outlive the socket. */
 void redis_socket_init(struct redis_socket *socket, struct stream_set *streams,
                        struct tls_context *tls, const struct redis_identity *identity,
-                       const struct redis_endpoint *endpoint,
-                       const struct redis_socket_owner *owner);
+                       const struct redis_address *address, const struct redis_socket_owner *owner);
 
 /* Frees its buffers. It must be idle, or the loop makes no turn any more. */
 void redis_socket_free(struct redis_socket *socket);

@@ -172,7 +172,7 @@ void redis_subscriber_remove(struct redis_subscriber *subscriber, struct redis_c
 }
 
 struct redis_subscriber *redis_subscriber_make(struct redis_connection_context *context,
-                                               const struct redis_endpoint *endpoint, bool sharded,
+                                               const struct redis_address *address, bool sharded,
                                                const struct redis_subscriber_owner *owner,
                                                void *arg)
 {
@@ -190,7 +190,7 @@ struct redis_subscriber *redis_subscriber_make(struct redis_connection_context *
     list_init(&subscriber->asked);
     list_init(&subscriber->live);
     subscriber->connection =
-        redis_connection_make(context, endpoint, &SUBSCRIBER_CONNECTION_OWNER, subscriber);
+        redis_connection_make(context, address, &SUBSCRIBER_CONNECTION_OWNER, subscriber);
     if (!subscriber->connection) {
         free(subscriber);
         return NULL;

@@ -61,7 +61,7 @@ struct redis_subscriber {
 
 /* Returns NULL when out of memory. */
 struct redis_subscriber *redis_subscriber_make(struct redis_connection_context *context,
-                                               const struct redis_endpoint *endpoint, bool sharded,
+                                               const struct redis_address *address, bool sharded,
                                                const struct redis_subscriber_owner *owner,
                                                void *arg);
 

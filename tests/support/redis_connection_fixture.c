@@ -112,9 +112,9 @@ const char *redis_connection_fixture_run(struct redis_connection_fixture *fixtur
 void redis_connection_fixture_open_at(struct redis_connection_fixture *fixture, const char *host,
                                       uint16_t port)
 {
-    struct redis_endpoint endpoint;
-    redis_endpoint_set(&endpoint, slice_of(host), port);
-    fixture->connection = redis_connection_make(&fixture->context, &endpoint, &owner, fixture);
+    struct redis_address address;
+    redis_address_set(&address, slice_of(host), port);
+    fixture->connection = redis_connection_make(&fixture->context, &address, &owner, fixture);
     assert_non_null(fixture->connection);
 }
 

@@ -33,7 +33,7 @@ struct redis_connection_fixture {
 int redis_connection_fixture_set_up(void **state);
 int redis_connection_fixture_tear_down(void **state);
 
-/* Starts a server and connects to it; or connects to this endpoint. */
+/* Starts a server and connects to it; or connects to this address. */
 void redis_connection_fixture_open(struct redis_connection_fixture *fixture,
                                    const char *const *options);
 void redis_connection_fixture_open_at(struct redis_connection_fixture *fixture, const char *host,

@@ -17,9 +17,9 @@
 enum { REDIS_NODES_MAX = 256, REDIS_NO_OWNER = UINT16_MAX };
 
 struct redis_topology {
-    struct redis_endpoint masters[REDIS_NODES_MAX];
+    struct redis_address masters[REDIS_NODES_MAX];
     size_t master_count;
-    struct redis_endpoint replicas[REDIS_NODES_MAX];
+    struct redis_address replicas[REDIS_NODES_MAX];
     size_t replica_count;
     uint16_t owner[REDIS_SLOTS]; /* a master's index, or REDIS_NO_OWNER */
 };
@@ -31,6 +31,6 @@ bool redis_topology_read(struct redis_topology *out, const struct resp_value *re
 
 /* Parses "MOVED 3999 127.0.0.1:6381" or the same with ASK. */
 bool redis_topology_redirect(struct slice error, const char *asked_host, uint16_t *slot,
-                             struct redis_endpoint *endpoint);
+                             struct redis_address *address);
 
 #endif

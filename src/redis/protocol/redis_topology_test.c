@@ -23,11 +23,11 @@ static bool read_table(struct redis_topology *out, struct slice text)
     return read;
 }
 
-static bool redirect(const char *text, uint16_t *slot, struct redis_endpoint *endpoint)
+static bool redirect(const char *text, uint16_t *slot, struct redis_address *address)
 {
     struct slice error = slice_of(text);
     char *copy = exact_copy(error);
-    bool parsed = redis_topology_redirect((struct slice){copy, error.len}, "asked", slot, endpoint);
+    bool parsed = redis_topology_redirect((struct slice){copy, error.len}, "asked", slot, address);
     free(copy);
     return parsed;
 }
@@ -100,22 +100,22 @@ static void too_many_masters_are_refused(void **state)
 static void redirections_are_parsed(void **state)
 {
     (void)state;
-    struct redis_endpoint endpoint;
+    struct redis_address address;
     uint16_t slot;
-    assert_true(redirect("MOVED 3999 127.0.0.1:6381", &slot, &endpoint));
+    assert_true(redirect("MOVED 3999 127.0.0.1:6381", &slot, &address));
     assert_int_equal(slot, 3999);
-    assert_string_equal(endpoint.host, "127.0.0.1");
-    assert_int_equal(endpoint.port, 6381);
-    assert_true(redirect("ASK 0 ::1:6381", &slot, &endpoint));
-    assert_string_equal(endpoint.host, "::1");
-    assert_true(redirect("MOVED 1 :6381", &slot, &endpoint));
-    assert_string_equal(endpoint.host, "asked");
+    assert_string_equal(address.host, "127.0.0.1");
+    assert_int_equal(address.port, 6381);
+    assert_true(redirect("ASK 0 ::1:6381", &slot, &address));
+    assert_string_equal(address.host, "::1");
+    assert_true(redirect("MOVED 1 :6381", &slot, &address));
+    assert_string_equal(address.host, "asked");
     static const char *const wrong[] = {"MOVED",          "MOVED 1",      "MOVED 1 a",
                                         "MOVED x a:1",    "MOVED 1 a:",   "MOVED 1 a:0",
                                         "MOVED 1 a:b",    "MOVED -1 a:1", "MOVED 16384 a:1",
                                         "MOVED 1 a:99999"};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-        assert_false(redirect(wrong[i], &slot, &endpoint));
+        assert_false(redirect(wrong[i], &slot, &address));
 }
 
 static int set_up(void **state)

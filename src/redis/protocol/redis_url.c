@@ -98,7 +98,7 @@ static bool url_take_seeds(struct slice text, struct redis_url *out)
         if (out->seed_count == REDIS_SEEDS_MAX || !address_parse(item, &address) ||
             address.port == 0)
             return false;
-        redis_endpoint_set(&out->seeds[out->seed_count++], address.host, address.port);
+        redis_address_set(&out->seeds[out->seed_count++], address.host, address.port);
     }
     return out->seed_count > 0 && (out->cluster || out->seed_count == 1);
 }
@@ -122,17 +122,17 @@ bool redis_url_parse(struct slice text, struct redis_url *out, char error[REDIS_
     return true;
 }
 
-bool redis_endpoint_set(struct redis_endpoint *endpoint, struct slice host, uint16_t port)
+bool redis_address_set(struct redis_address *address, struct slice host, uint16_t port)
 {
     if (host.len > ADDRESS_HOST_MAX || (host.len && memchr(host.data, '\0', host.len)))
         return false;
-    *endpoint = (struct redis_endpoint){.port = port};
+    *address = (struct redis_address){.port = port};
     if (host.len)
-        memcpy(endpoint->host, host.data, host.len);
+        memcpy(address->host, host.data, host.len);
     return true;
 }
 
-bool redis_endpoint_equal(const struct redis_endpoint *a, const struct redis_endpoint *b)
+bool redis_address_equal(const struct redis_address *a, const struct redis_address *b)
 {
     return a->port == b->port && strcmp(a->host, b->host) == 0;
 }

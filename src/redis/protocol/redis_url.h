@@ -25,7 +25,7 @@ enum {
     REDIS_URL_ERROR_MAX = 160,
 };
 
-struct redis_endpoint {
+struct redis_address {
     char host[ADDRESS_HOST_MAX + 1];
     uint16_t port;
 };
@@ -36,7 +36,7 @@ struct redis_url {
     char user[REDIS_LOGIN_MAX + 1];     /* empty: the default user */
     char password[REDIS_LOGIN_MAX + 1]; /* empty: none */
     unsigned database;
-    struct redis_endpoint seeds[REDIS_SEEDS_MAX];
+    struct redis_address seeds[REDIS_SEEDS_MAX];
     size_t seed_count;
 };
 
@@ -44,7 +44,7 @@ struct redis_url {
 bool redis_url_parse(struct slice text, struct redis_url *out, char error[REDIS_URL_ERROR_MAX]);
 
 /* Returns false when the host is longer than any host name. */
-bool redis_endpoint_set(struct redis_endpoint *endpoint, struct slice host, uint16_t port);
-bool redis_endpoint_equal(const struct redis_endpoint *a, const struct redis_endpoint *b);
+bool redis_address_set(struct redis_address *address, struct slice host, uint16_t port);
+bool redis_address_equal(const struct redis_address *a, const struct redis_address *b);
 
 #endif
