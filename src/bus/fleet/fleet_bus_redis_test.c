@@ -1,4 +1,4 @@
-/* The fleet bus where only Redis connects its members, on a single server and on a cluster: it passes the
+/* The fleet bus where only Redis connects its gateways, on a single server and on a cluster: it passes the
  * bus suite, and it reports every gap in which events may have been missed. */
 #include "bus/fleet/fleet_bus.h"
 
@@ -16,7 +16,7 @@
 
 enum { SOON_MS = 8000, FAILOVER_MS = 15000, POLL_WAIT_MS = 1 };
 
-struct member {
+struct gateway {
     struct worker_loop worker;
     struct mailbox mailbox;
     struct redis_client *client;
@@ -28,54 +28,54 @@ struct member {
 struct fixture {
     const char *url_prefix; /* up to the port */
     struct redis_server servers[REDIS_CLUSTER_SERVERS];
-    struct member members[BUS_SUITE_PORTS];
+    struct gateway gateways[BUS_SUITE_PORTS];
     struct mailbox_bus_group *groups[BUS_SUITE_PORTS];
-    size_t member_count;
+    size_t gateway_count;
 };
 
-/* Makes member `index` worker number `worker` of a process without peer links. */
-static void open_member(struct fixture *fixture, size_t index, struct mailbox_bus_group *group,
-                        size_t worker, size_t workers,
-                        const struct bus_suite_subscriber *subscriber)
+/* Makes gateway `index` worker number `worker` of a process without peer links. */
+static void open_gateway(struct fixture *fixture, size_t index, struct mailbox_bus_group *group,
+                         size_t worker, size_t workers,
+                         const struct bus_suite_subscriber *subscriber)
 {
-    struct member *member = &fixture->members[index];
-    memset(member, 0, sizeof(*member));
-    worker_loop_open(&member->worker);
-    assert_true(mailbox_init(&member->mailbox, &member->worker.loop, MAILBOX_MAIL_MAX, member));
-    member->client =
-        worker_loop_redis(&member->worker, fixture->url_prefix, fixture->servers[0].port);
-    member->bus = fleet_bus_make(&(struct fleet_bus_options){.client = member->client,
-                                                             .group = group,
-                                                             .index = worker,
-                                                             .workers = workers,
-                                                             .mailbox = &member->mailbox,
-                                                             .metrics = &member->worker.metrics,
-                                                             .process = SLICE("gw"),
-                                                             .on_event = subscriber->on_event,
-                                                             .on_gap = subscriber->on_gap,
-                                                             .arg = subscriber->arg});
-    assert_non_null(member->bus);
-    fixture->member_count = index + 1;
+    struct gateway *gateway = &fixture->gateways[index];
+    memset(gateway, 0, sizeof(*gateway));
+    worker_loop_open(&gateway->worker);
+    assert_true(mailbox_init(&gateway->mailbox, &gateway->worker.loop, MAILBOX_MAIL_MAX, gateway));
+    gateway->client =
+        worker_loop_redis(&gateway->worker, fixture->url_prefix, fixture->servers[0].port);
+    gateway->bus = fleet_bus_make(&(struct fleet_bus_options){.client = gateway->client,
+                                                              .group = group,
+                                                              .index = worker,
+                                                              .workers = workers,
+                                                              .mailbox = &gateway->mailbox,
+                                                              .metrics = &gateway->worker.metrics,
+                                                              .process = SLICE("gw"),
+                                                              .on_event = subscriber->on_event,
+                                                              .on_gap = subscriber->on_gap,
+                                                              .arg = subscriber->arg});
+    assert_non_null(gateway->bus);
+    fixture->gateway_count = index + 1;
 }
 
-static void close_members(struct fixture *fixture)
+static void close_gateways(struct fixture *fixture)
 {
-    for (size_t i = 0; i < fixture->member_count; i++)
-        mailbox_free(&fixture->members[i].mailbox);
-    for (size_t i = 0; i < fixture->member_count; i++) {
-        bus_free(&fixture->members[i].bus);
-        redis_client_free(&fixture->members[i].client);
-        worker_loop_close(&fixture->members[i].worker);
+    for (size_t i = 0; i < fixture->gateway_count; i++)
+        mailbox_free(&fixture->gateways[i].mailbox);
+    for (size_t i = 0; i < fixture->gateway_count; i++) {
+        bus_free(&fixture->gateways[i].bus);
+        redis_client_free(&fixture->gateways[i].client);
+        worker_loop_close(&fixture->gateways[i].worker);
     }
     for (size_t i = 0; i < BUS_SUITE_PORTS; i++)
         mailbox_bus_group_free(&fixture->groups[i]);
 }
 
-static void poll_members(void *context)
+static void poll_gateways(void *context)
 {
     struct fixture *fixture = context;
-    for (size_t i = 0; i < fixture->member_count; i++)
-        loop_turn(&fixture->members[i].worker.loop, POLL_WAIT_MS);
+    for (size_t i = 0; i < fixture->gateway_count; i++)
+        loop_turn(&fixture->gateways[i].worker.loop, POLL_WAIT_MS);
 }
 
 static void await(struct fixture *fixture, bool (*holds)(const struct fixture *fixture),
@@ -83,16 +83,16 @@ static void await(struct fixture *fixture, bool (*holds)(const struct fixture *f
 {
     int64_t end_us = clock_microseconds() + limit_ms * 1000;
     while (!holds(fixture) && clock_microseconds() < end_us)
-        poll_members(fixture);
+        poll_gateways(fixture);
     assert_true(holds(fixture));
 }
 
 static bool is_settled(const struct fixture *fixture)
 {
     bool settled = true;
-    for (size_t i = 0; i < fixture->member_count; i++)
-        settled &= redis_available(fixture->members[i].client) &&
-                   fleet_bus_settled(fixture->members[i].bus);
+    for (size_t i = 0; i < fixture->gateway_count; i++)
+        settled &= redis_available(fixture->gateways[i].client) &&
+                   fleet_bus_settled(fixture->gateways[i].bus);
     return settled;
 }
 
@@ -103,20 +103,20 @@ static void settle(void *context)
 
 /* ---- the bus suite ---- */
 
-/* The members are three workers of one process: mailboxes carry BUS_TOPIC_ALL, Redis carries the rest. */
+/* The gateways are three workers of one process: mailboxes carry BUS_TOPIC_ALL, Redis carries the rest. */
 static void suite_start(void *context,
                         const struct bus_suite_subscriber subscribers[BUS_SUITE_PORTS])
 {
     struct fixture *fixture = context;
     fixture->groups[0] = mailbox_bus_group_make(BUS_SUITE_PORTS, 5);
     for (size_t i = 0; i < BUS_SUITE_PORTS; i++)
-        open_member(fixture, i, fixture->groups[0], i, BUS_SUITE_PORTS, &subscribers[i]);
+        open_gateway(fixture, i, fixture->groups[0], i, BUS_SUITE_PORTS, &subscribers[i]);
     settle(fixture);
 }
 
 static struct bus *suite_port(void *context, size_t index)
 {
-    return ((struct fixture *)context)->members[index].bus;
+    return ((struct fixture *)context)->gateways[index].bus;
 }
 
 /* Redis must have carried all events but the one for a gateway that does not exist. */
@@ -125,9 +125,9 @@ static void suite_stop(void *context)
     struct fixture *fixture = context;
     int64_t rerouted = 0;
     for (size_t i = 0; i < BUS_SUITE_PORTS; i++)
-        rerouted += fixture->members[i].worker.metrics.values[METRIC_BUS_REROUTED];
+        rerouted += fixture->gateways[i].worker.metrics.values[METRIC_BUS_REROUTED];
     assert_in_range(rerouted, 0, 1);
-    close_members(fixture);
+    close_gateways(fixture);
 }
 
 static int run_suite(struct fixture *fixture, const char *name)
@@ -138,7 +138,7 @@ static int run_suite(struct fixture *fixture, const char *name)
                                                      .port = suite_port,
                                                      .stop = suite_stop,
                                                      .settle = settle,
-                                                     .poll = poll_members});
+                                                     .poll = poll_gateways});
 }
 
 /* ---- gaps ---- */
@@ -146,17 +146,17 @@ static int run_suite(struct fixture *fixture, const char *name)
 static void count_message(void *arg, struct slice topic, struct slice payload)
 {
     (void)topic, (void)payload;
-    ((struct member *)arg)->messages++;
+    ((struct gateway *)arg)->messages++;
 }
 
 static void note_gap(void *arg, struct slice topic)
 {
-    struct member *member = arg;
-    size_t len = strlen(member->gaps);
-    snprintf(member->gaps + len, sizeof(member->gaps) - len, "%.*s;", SLICE_FORMAT(topic));
+    struct gateway *gateway = arg;
+    size_t len = strlen(gateway->gaps);
+    snprintf(gateway->gaps + len, sizeof(gateway->gaps) - len, "%.*s;", SLICE_FORMAT(topic));
 }
 
-/* Member 0 subscribes, member 1 publishes; each is a process of its own, so only Redis connects them. */
+/* Gateway 0 subscribes, gateway 1 publishes; each is a process of its own, so only Redis connects them. */
 static int open_two_processes(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
@@ -164,8 +164,9 @@ static int open_two_processes(void **state)
     redis_server_start(&fixture->servers[0], REDIS_DEFAULTS);
     for (size_t i = 0; i < 2; i++) {
         fixture->groups[i] = mailbox_bus_group_make(1, 5);
-        open_member(fixture, i, fixture->groups[i], 0, 1,
-                    &(struct bus_suite_subscriber){count_message, note_gap, &fixture->members[i]});
+        open_gateway(
+            fixture, i, fixture->groups[i], 0, 1,
+            &(struct bus_suite_subscriber){count_message, note_gap, &fixture->gateways[i]});
     }
     *state = fixture;
     return 0;
@@ -174,7 +175,7 @@ static int open_two_processes(void **state)
 static int close_two_processes(void **state)
 {
     struct fixture *fixture = *state;
-    close_members(fixture);
+    close_gateways(fixture);
     redis_server_stop(&fixture->servers[0]);
     free(fixture);
     return 0;
@@ -183,51 +184,51 @@ static int close_two_processes(void **state)
 static void each_topic_reports_a_gap_when_it_becomes_live(void **state)
 {
     struct fixture *fixture = *state;
-    struct member *member = &fixture->members[0];
-    bus_subscribe(member->bus, SLICE("a"));
-    assert_string_equal(member->gaps, "");
+    struct gateway *gateway = &fixture->gateways[0];
+    bus_subscribe(gateway->bus, SLICE("a"));
+    assert_string_equal(gateway->gaps, "");
     settle(fixture);
-    assert_string_equal(member->gaps, "a;");
-    bus_subscribe(member->bus, SLICE("b"));
+    assert_string_equal(gateway->gaps, "a;");
+    bus_subscribe(gateway->bus, SLICE("b"));
     settle(fixture);
-    assert_string_equal(member->gaps, "a;b;");
+    assert_string_equal(gateway->gaps, "a;b;");
 }
 
 static bool has_three_gaps(const struct fixture *fixture)
 {
-    return strlen(fixture->members[0].gaps) >= strlen("a;a;b;");
+    return strlen(fixture->gateways[0].gaps) >= strlen("a;a;b;");
 }
 
 static bool has_message(const struct fixture *fixture)
 {
-    return fixture->members[0].messages > 0;
+    return fixture->gateways[0].messages > 0;
 }
 
 /* Once Redis is back, each topic reports a gap and events arrive again. */
 static void await_recovery(struct fixture *fixture)
 {
-    struct member *member = &fixture->members[0];
+    struct gateway *gateway = &fixture->gateways[0];
     await(fixture, has_three_gaps, FAILOVER_MS);
-    assert_non_null(strstr(member->gaps + strlen("a;"), "a;"));
-    assert_non_null(strstr(member->gaps, "b;"));
+    assert_non_null(strstr(gateway->gaps + strlen("a;"), "a;"));
+    assert_non_null(strstr(gateway->gaps, "b;"));
     settle(fixture);
-    bus_publish(fixture->members[1].bus, SLICE("a"), SLICE("x"));
+    bus_publish(fixture->gateways[1].bus, SLICE("a"), SLICE("x"));
     await(fixture, has_message, SOON_MS);
 }
 
 static void a_restarted_server_causes_a_gap_of_each_topic(void **state)
 {
     struct fixture *fixture = *state;
-    struct member *member = &fixture->members[0];
-    bus_subscribe(member->bus, SLICE("a"));
+    struct gateway *gateway = &fixture->gateways[0];
+    bus_subscribe(gateway->bus, SLICE("a"));
     settle(fixture);
     redis_server_kill(&fixture->servers[0]);
-    bus_publish(fixture->members[1].bus, SLICE("a"), SLICE("lost"));
-    bus_subscribe(member->bus, SLICE("b")); /* while the server is down */
+    bus_publish(fixture->gateways[1].bus, SLICE("a"), SLICE("lost"));
+    bus_subscribe(gateway->bus, SLICE("b")); /* while the server is down */
     int64_t end_us = clock_microseconds() + 300 * 1000;
     while (clock_microseconds() < end_us)
-        poll_members(fixture);
-    assert_int_equal(member->messages, 0);
+        poll_gateways(fixture);
+    assert_int_equal(gateway->messages, 0);
     redis_server_restart(&fixture->servers[0]);
     await_recovery(fixture);
 }
@@ -235,12 +236,12 @@ static void a_restarted_server_causes_a_gap_of_each_topic(void **state)
 static void a_cut_connection_causes_a_gap_of_each_topic(void **state)
 {
     struct fixture *fixture = *state;
-    struct member *member = &fixture->members[0];
-    bus_subscribe(member->bus, SLICE("a"));
+    struct gateway *gateway = &fixture->gateways[0];
+    bus_subscribe(gateway->bus, SLICE("a"));
     settle(fixture);
     char reply[REDIS_SERVER_REPLY_MAX];
     redis_server_ask(&fixture->servers[0], reply, "CLIENT", "KILL", "TYPE", "pubsub", NULL);
-    bus_subscribe(member->bus, SLICE("b"));
+    bus_subscribe(gateway->bus, SLICE("b"));
     await_recovery(fixture);
 }
 

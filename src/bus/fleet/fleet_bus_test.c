@@ -17,24 +17,24 @@ enum { SOON_TURNS = 8000, TURN_MS = 1, EVENTS = 600, PROCESSES = 2 };
 
 #define SECRET SLICE("an open secret of this test")
 
-struct member {
+struct gateway {
     struct worker_loop worker;
     struct mailbox mailbox;
     struct redis_client *client;
     struct bus *bus;
 };
 
-/* Members 0 and 1 are the workers of the process `gw`, member 2 is the process `gw-2`. */
+/* Gateways 0 and 1 are the workers of the process `gw`, gateway 2 is the process `gw-2`. */
 struct fixture {
     const char *url_prefix; /* up to the port */
     bool has_redis;
     struct redis_server servers[REDIS_CLUSTER_SERVERS];
-    struct member members[BUS_SUITE_PORTS];
+    struct gateway gateways[BUS_SUITE_PORTS];
     struct mailbox_bus_group *groups[PROCESSES];
     struct peer_hub *hubs[PROCESSES];
-    unsigned received[EVENTS]; /* how often member 2 received each */
+    unsigned received[EVENTS]; /* how often gateway 2 received each */
     size_t received_count;
-    size_t gaps; /* reported to member 2 */
+    size_t gaps; /* reported to gateway 2 */
 };
 
 static size_t process_of(size_t index)
@@ -47,43 +47,43 @@ static struct slice name_of(size_t process)
     return process ? SLICE("gw-2") : SLICE("gw");
 }
 
-static void open_member(struct fixture *fixture, size_t index,
-                        const struct bus_suite_subscriber *ear)
+static void open_gateway(struct fixture *fixture, size_t index,
+                         const struct bus_suite_subscriber *ear)
 {
-    struct member *member = &fixture->members[index];
+    struct gateway *gateway = &fixture->gateways[index];
     size_t process = process_of(index);
-    memset(member, 0, sizeof(*member));
-    worker_loop_open(&member->worker);
-    assert_true(mailbox_init(&member->mailbox, &member->worker.loop, MAILBOX_MAIL_MAX, member));
-    member->client =
-        worker_loop_redis(&member->worker, fixture->url_prefix, fixture->servers[0].port);
-    member->bus = fleet_bus_make(&(struct fleet_bus_options){.client = member->client,
-                                                             .group = fixture->groups[process],
-                                                             .index = process ? 0 : index,
-                                                             .workers = process ? 1 : 2,
-                                                             .mailbox = &member->mailbox,
-                                                             .metrics = &member->worker.metrics,
-                                                             .process = name_of(process),
-                                                             .on_event = ear->on_event,
-                                                             .on_gap = ear->on_gap,
-                                                             .arg = ear->arg});
-    assert_non_null(member->bus);
+    memset(gateway, 0, sizeof(*gateway));
+    worker_loop_open(&gateway->worker);
+    assert_true(mailbox_init(&gateway->mailbox, &gateway->worker.loop, MAILBOX_MAIL_MAX, gateway));
+    gateway->client =
+        worker_loop_redis(&gateway->worker, fixture->url_prefix, fixture->servers[0].port);
+    gateway->bus = fleet_bus_make(&(struct fleet_bus_options){.client = gateway->client,
+                                                              .group = fixture->groups[process],
+                                                              .index = process ? 0 : index,
+                                                              .workers = process ? 1 : 2,
+                                                              .mailbox = &gateway->mailbox,
+                                                              .metrics = &gateway->worker.metrics,
+                                                              .process = name_of(process),
+                                                              .on_event = ear->on_event,
+                                                              .on_gap = ear->on_gap,
+                                                              .arg = ear->arg});
+    assert_non_null(gateway->bus);
 }
 
 static void open_hub(struct fixture *fixture, size_t process)
 {
-    struct member *member = &fixture->members[process ? 2 : 0];
+    struct gateway *gateway = &fixture->gateways[process ? 2 : 0];
     char error[LISTENER_ERROR_TEXT_MAX];
     fixture->hubs[process] =
-        peer_hub_make(&(struct peer_hub_options){.loop = &member->worker.loop,
-                                                 .streams = &member->worker.streams,
-                                                 .random = &member->worker.random,
-                                                 .metrics = &member->worker.metrics,
-                                                 .mailbox = &member->mailbox,
+        peer_hub_make(&(struct peer_hub_options){.loop = &gateway->worker.loop,
+                                                 .streams = &gateway->worker.streams,
+                                                 .random = &gateway->worker.random,
+                                                 .metrics = &gateway->worker.metrics,
+                                                 .mailbox = &gateway->mailbox,
                                                  .name = name_of(process),
                                                  .secret = SECRET,
                                                  .on_event = fleet_bus_relay,
-                                                 .arg = member->bus});
+                                                 .arg = gateway->bus});
     assert_non_null(fixture->hubs[process]);
     assert_true(peer_hub_listen(fixture->hubs[process], "127.0.0.1:0", error));
 }
@@ -92,15 +92,15 @@ static void poll_all(void *context)
 {
     struct fixture *fixture = context;
     for (size_t i = 0; i < BUS_SUITE_PORTS; i++)
-        loop_turn(&fixture->members[i].worker.loop, TURN_MS);
+        loop_turn(&fixture->gateways[i].worker.loop, TURN_MS);
 }
 
 static bool is_settled(const struct fixture *fixture)
 {
     bool settled = peer_hub_open_links(fixture->hubs[0]) && peer_hub_open_links(fixture->hubs[1]);
     for (size_t i = 0; i < BUS_SUITE_PORTS && fixture->has_redis; i++)
-        settled &= redis_available(fixture->members[i].client) &&
-                   fleet_bus_settled(fixture->members[i].bus);
+        settled &= redis_available(fixture->gateways[i].client) &&
+                   fleet_bus_settled(fixture->gateways[i].bus);
     return settled;
 }
 
@@ -119,11 +119,11 @@ static void start(void *context, const struct bus_suite_subscriber subscribers[B
     fixture->groups[0] = mailbox_bus_group_make(2, 5);
     fixture->groups[1] = mailbox_bus_group_make(1, 6);
     for (size_t i = 0; i < BUS_SUITE_PORTS; i++)
-        open_member(fixture, i, &subscribers[i]);
+        open_gateway(fixture, i, &subscribers[i]);
     for (size_t i = 0; i < PROCESSES; i++)
         open_hub(fixture, i);
     for (size_t i = 0; i < BUS_SUITE_PORTS; i++)
-        fleet_bus_use_hub(fixture->members[i].bus, fixture->hubs[process_of(i)]);
+        fleet_bus_use_hub(fixture->gateways[i].bus, fixture->hubs[process_of(i)]);
     snprintf(address, sizeof(address), "127.0.0.1:%u", peer_hub_port(fixture->hubs[0]));
     assert_true(peer_hub_add(fixture->hubs[1], address));
     settle(fixture);
@@ -131,20 +131,20 @@ static void start(void *context, const struct bus_suite_subscriber subscribers[B
 
 static struct bus *port(void *context, size_t index)
 {
-    return ((struct fixture *)context)->members[index].bus;
+    return ((struct fixture *)context)->gateways[index].bus;
 }
 
 static void stop(void *context)
 {
     struct fixture *fixture = context;
     for (size_t i = 0; i < BUS_SUITE_PORTS; i++)
-        mailbox_free(&fixture->members[i].mailbox);
+        mailbox_free(&fixture->gateways[i].mailbox);
     for (size_t i = 0; i < PROCESSES; i++)
         peer_hub_free(&fixture->hubs[i]);
     for (size_t i = 0; i < BUS_SUITE_PORTS; i++) {
-        bus_free(&fixture->members[i].bus);
-        redis_client_free(&fixture->members[i].client);
-        worker_loop_close(&fixture->members[i].worker);
+        bus_free(&fixture->gateways[i].bus);
+        redis_client_free(&fixture->gateways[i].client);
+        worker_loop_close(&fixture->gateways[i].worker);
     }
     for (size_t i = 0; i < PROCESSES; i++)
         mailbox_bus_group_free(&fixture->groups[i]);
@@ -200,7 +200,7 @@ static int open_fleet(void **state)
     fixture->has_redis = true;
     redis_server_start(&fixture->servers[0], REDIS_DEFAULTS);
     start(fixture, subscribers);
-    bus_subscribe(fixture->members[2].bus, SLICE("server:gw-2:deliver"));
+    bus_subscribe(fixture->gateways[2].bus, SLICE("server:gw-2:deliver"));
     settle(fixture);
     *state = fixture;
     return 0;
@@ -219,7 +219,7 @@ static void publish(struct fixture *fixture, size_t from, unsigned number)
 {
     char text[16];
     int len = snprintf(text, sizeof(text), "%u", number);
-    bus_publish(fixture->members[from].bus, SLICE("server:gw-2:deliver"),
+    bus_publish(fixture->gateways[from].bus, SLICE("server:gw-2:deliver"),
                 (struct slice){text, (size_t)len});
     poll_all(fixture);
 }
@@ -239,7 +239,7 @@ static int64_t sum(const struct fixture *fixture, enum metric metric)
 {
     int64_t total = 0;
     for (size_t i = 0; i < BUS_SUITE_PORTS; i++)
-        total += fixture->members[i].worker.metrics.values[metric];
+        total += fixture->gateways[i].worker.metrics.values[metric];
     return total;
 }
 

@@ -36,17 +36,17 @@ void peer_hub_take_frame(struct peer_hub *hub, struct slice frame)
                           (struct slice){rest.data + topic_len, rest.len - topic_len});
 }
 
-static void peer_hub_send_to_member(struct peer_member *member, struct slice topic,
-                                    struct slice payload)
+static void peer_hub_send_to_entry(struct roster_entry *entry, struct slice topic,
+                                   struct slice payload)
 {
     char head[TOPIC_LENGTH_BYTES] = {(char)(topic.len >> 8), (char)topic.len};
     struct slice pieces[] = {{head, sizeof(head)}, topic, payload};
-    size_t queued_bytes = member->dialer ? peer_dialer_queued_bytes(member->dialer)
-                                         : peer_link_queued_bytes(member->link);
+    size_t queued_bytes = entry->dialer ? peer_dialer_queued_bytes(entry->dialer)
+                                        : peer_link_queued_bytes(entry->link);
     bool sent = queued_bytes + payload.len <= PEER_HUB_QUEUE_BYTES_MAX &&
-                (member->dialer ? peer_dialer_send(member->dialer, pieces, 3)
-                                : peer_link_send(member->link, pieces, 3));
-    metrics_count(member->hub->options.metrics,
+                (entry->dialer ? peer_dialer_send(entry->dialer, pieces, 3)
+                               : peer_link_send(entry->link, pieces, 3));
+    metrics_count(entry->hub->options.metrics,
                   sent ? METRIC_PEER_FRAMES_SENT : METRIC_PEER_FRAMES_SKIPPED);
 }
 
@@ -68,17 +68,17 @@ static void on_hub_mail(struct mail *mail, void *owner)
     struct slice topic = {event->bytes, event->topic_len};
     struct slice payload = {event->bytes + event->topic_len, event->payload_len};
     struct slice gateway_id = bus_topic_gateway(topic);
-    struct list *members = &event->hub->roster.members;
+    struct list *entries = &event->hub->roster.entries;
     bool only_lost = slice_equal(topic, BUS_TOPIC_LOST);
     bool tried = false;
-    for (struct list *at = members->next; at != members; at = at->next) {
-        struct peer_member *member = peer_member_of(at);
+    for (struct list *at = entries->next; at != entries; at = at->next) {
+        struct roster_entry *entry = roster_entry_of(at);
         bool is_meant = gateway_id.data
-                            ? peer_hub_is_gateway_of(gateway_id, peer_member_name(member))
-                            : member->lost || !only_lost;
-        if (!member->chosen || !is_meant)
+                            ? peer_hub_is_gateway_of(gateway_id, roster_entry_name(entry))
+                            : entry->lost || !only_lost;
+        if (!entry->chosen || !is_meant)
             continue;
-        peer_hub_send_to_member(member, only_lost ? BUS_TOPIC_ALL : topic, payload);
+        peer_hub_send_to_entry(entry, only_lost ? BUS_TOPIC_ALL : topic, payload);
         tried = true;
     }
     if (!tried)
@@ -138,13 +138,13 @@ void peer_hub_free(struct peer_hub **hub)
     if (!freed)
         return;
     listener_close(&freed->listener);
-    while (!list_empty(&freed->roster.members)) {
-        struct peer_member *member = peer_member_of(freed->roster.members.next);
-        if (member->dialer)
-            peer_dialer_drop(&member->dialer);
-        if (member->link)
-            peer_link_drop(&member->link);
-        peer_roster_remove(member);
+    while (!list_empty(&freed->roster.entries)) {
+        struct roster_entry *entry = roster_entry_of(freed->roster.entries.next);
+        if (entry->dialer)
+            peer_dialer_drop(&entry->dialer);
+        if (entry->link)
+            peer_link_drop(&entry->link);
+        peer_roster_remove(entry);
     }
     free(freed);
 }

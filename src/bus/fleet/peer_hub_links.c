@@ -11,20 +11,20 @@ enum { LISTEN_BACKLOG = 1024, UNSENT_BYTES_MAX = 256 * 1024 };
 static void on_dialed_peer_opened(struct peer_dialer *dialer, void *arg, struct slice name)
 {
     (void)dialer;
-    struct peer_member *member = arg;
-    if (slice_equal(name, member->hub->options.name)) {
-        member->is_myself = true;
-        peer_dialer_end(member->dialer);
+    struct roster_entry *entry = arg;
+    if (slice_equal(name, entry->hub->options.name)) {
+        entry->is_myself = true;
+        peer_dialer_end(entry->dialer);
         return;
     }
-    peer_roster_opened(member, name);
+    peer_roster_opened(entry, name);
 }
 
 static void on_dialed_peer_frame(struct peer_dialer *dialer, void *arg, struct slice frame)
 {
     (void)dialer;
-    const struct peer_member *member = arg;
-    peer_hub_take_frame(member->hub, frame);
+    const struct roster_entry *entry = arg;
+    peer_hub_take_frame(entry->hub, frame);
 }
 
 static void on_dialed_peer_closed(struct peer_dialer *dialer, void *arg, const char *why)
@@ -35,10 +35,10 @@ static void on_dialed_peer_closed(struct peer_dialer *dialer, void *arg, const c
 
 static void on_dialed_peer_ended(void *arg)
 {
-    struct peer_member *member = arg;
-    member->dialer = NULL;
-    if (member->forgotten)
-        peer_roster_remove(member);
+    struct roster_entry *entry = arg;
+    entry->dialer = NULL;
+    if (entry->forgotten)
+        peer_roster_remove(entry);
 }
 
 static const struct peer_dialer_owner HUB_DIALER_OWNER = {.on_opened = on_dialed_peer_opened,
@@ -59,122 +59,122 @@ static struct peer_link_options peer_hub_link_options(const struct peer_hub *hub
     };
 }
 
-static struct peer_member *peer_hub_dial(struct peer_hub *hub, struct slice address)
+static struct roster_entry *peer_hub_dial(struct peer_hub *hub, struct slice address)
 {
     struct peer_link_options options = peer_hub_link_options(hub, hub->options.tls_dial);
-    struct peer_member *member = peer_roster_add(&hub->roster, address, hub);
-    if (!member)
+    struct roster_entry *entry = peer_roster_add(&hub->roster, address, hub);
+    if (!entry)
         return NULL;
-    member->dialer = peer_dialer_make(&options, member->address, &HUB_DIALER_OWNER, member);
-    if (member->dialer)
-        return member;
-    peer_roster_remove(member);
+    entry->dialer = peer_dialer_make(&options, entry->address, &HUB_DIALER_OWNER, entry);
+    if (entry->dialer)
+        return entry;
+    peer_roster_remove(entry);
     return NULL;
 }
 
 bool peer_hub_add(struct peer_hub *hub, const char *address)
 {
-    struct peer_member *member = peer_roster_find_address(&hub->roster, slice_of(address));
-    if (!member)
-        member = peer_hub_dial(hub, slice_of(address));
-    if (member)
-        member->learned = false;
-    return member != NULL;
+    struct roster_entry *entry = peer_roster_find_address(&hub->roster, slice_of(address));
+    if (!entry)
+        entry = peer_hub_dial(hub, slice_of(address));
+    if (entry)
+        entry->learned = false;
+    return entry != NULL;
 }
 
 /* ---- the registry ---- */
 
 static bool peer_hub_is_linked(struct peer_hub *hub, struct slice gateway_id)
 {
-    for (struct list *at = hub->roster.members.next; at != &hub->roster.members; at = at->next)
-        if (peer_member_of(at)->chosen &&
-            peer_hub_is_gateway_of(gateway_id, peer_member_name(peer_member_of(at))))
+    for (struct list *at = hub->roster.entries.next; at != &hub->roster.entries; at = at->next)
+        if (roster_entry_of(at)->chosen &&
+            peer_hub_is_gateway_of(gateway_id, roster_entry_name(roster_entry_of(at))))
             return true;
     return peer_hub_is_gateway_of(gateway_id, hub->options.name);
 }
 
 static void peer_hub_forget_unnamed(struct peer_hub *hub)
 {
-    struct list *at = hub->roster.members.next;
-    while (at != &hub->roster.members) {
-        struct peer_member *member = peer_member_of(at);
+    struct list *at = hub->roster.entries.next;
+    while (at != &hub->roster.entries) {
+        struct roster_entry *entry = roster_entry_of(at);
         at = at->next;
-        if (!member->learned || member->named || member->open)
+        if (!entry->learned || entry->named || entry->open)
             continue;
-        member->forgotten = true;
-        if (member->dialer)
-            peer_dialer_end(member->dialer);
+        entry->forgotten = true;
+        if (entry->dialer)
+            peer_dialer_end(entry->dialer);
         else
-            peer_roster_remove(member);
+            peer_roster_remove(entry);
     }
 }
 
-static bool peer_member_is_registered(const struct peer_member *member,
-                                      const struct peer_hub_entry *entries, size_t count)
+static bool roster_entry_is_registered(const struct roster_entry *entry,
+                                       const struct peer_hub_entry *entries, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (peer_hub_is_gateway_of(entries[i].gateway_id, peer_member_name(member)))
+        if (peer_hub_is_gateway_of(entries[i].gateway_id, roster_entry_name(entry)))
             return true;
     return false;
 }
 
 void peer_hub_learn(struct peer_hub *hub, const struct peer_hub_entry *entries, size_t count)
 {
-    for (struct list *at = hub->roster.members.next; at != &hub->roster.members; at = at->next)
-        peer_member_of(at)->named = false;
+    for (struct list *at = hub->roster.entries.next; at != &hub->roster.entries; at = at->next)
+        roster_entry_of(at)->named = false;
     for (size_t i = 0; i < count; i++) {
         if (!entries[i].address.len)
             continue;
-        struct peer_member *member = peer_roster_find_address(&hub->roster, entries[i].address);
-        if (!member && !peer_hub_is_linked(hub, entries[i].gateway_id)) {
-            member = peer_hub_dial(hub, entries[i].address);
-            if (member)
-                member->learned = true;
+        struct roster_entry *entry = peer_roster_find_address(&hub->roster, entries[i].address);
+        if (!entry && !peer_hub_is_linked(hub, entries[i].gateway_id)) {
+            entry = peer_hub_dial(hub, entries[i].address);
+            if (entry)
+                entry->learned = true;
         }
-        if (member)
-            member->named = true;
+        if (entry)
+            entry->named = true;
     }
     peer_hub_forget_unnamed(hub);
-    for (struct list *at = hub->roster.members.next; at != &hub->roster.members; at = at->next)
-        peer_roster_set_lost(peer_member_of(at),
-                             peer_member_of(at)->chosen &&
-                                 !peer_member_is_registered(peer_member_of(at), entries, count));
+    for (struct list *at = hub->roster.entries.next; at != &hub->roster.entries; at = at->next)
+        peer_roster_set_lost(roster_entry_of(at),
+                             roster_entry_of(at)->chosen &&
+                                 !roster_entry_is_registered(roster_entry_of(at), entries, count));
 }
 
 /* ---- accepted links ---- */
 
 static void on_accepted_peer_opened(struct peer_link *link, void *arg, struct slice name)
 {
-    struct peer_member *member = arg;
-    pending_peers_remove(&member->hub->pending, &member->pending);
-    member->is_myself = slice_equal(name, member->hub->options.name);
-    if (member->is_myself)
+    struct roster_entry *entry = arg;
+    pending_peers_remove(&entry->hub->pending, &entry->pending);
+    entry->is_myself = slice_equal(name, entry->hub->options.name);
+    if (entry->is_myself)
         peer_link_close(link); /* our own dialler, which sees it too */
     else
-        peer_roster_opened(member, name);
+        peer_roster_opened(entry, name);
 }
 
 static void on_accepted_peer_frame(struct peer_link *link, void *arg, struct slice frame)
 {
     (void)link;
-    const struct peer_member *member = arg;
-    if (!member->is_myself)
-        peer_hub_take_frame(member->hub, frame);
+    const struct roster_entry *entry = arg;
+    if (!entry->is_myself)
+        peer_hub_take_frame(entry->hub, frame);
 }
 
 static void on_accepted_peer_closed(struct peer_link *link, void *arg, const char *why)
 {
     (void)link;
-    struct peer_member *member = arg;
-    if (member->open) {
-        log_info("peer_link_closed", "peer=%s why=%s", log_quote(peer_member_name(member)),
+    struct roster_entry *entry = arg;
+    if (entry->open) {
+        log_info("peer_link_closed", "peer=%s why=%s", log_quote(roster_entry_name(entry)),
                  log_sentence(slice_of(why)));
-        peer_roster_closed(member);
-    } else if (!member->is_myself) {
-        pending_peers_remove(&member->hub->pending, &member->pending);
+        peer_roster_closed(entry);
+    } else if (!entry->is_myself) {
+        pending_peers_remove(&entry->hub->pending, &entry->pending);
         log_warn("peer_link_refused", "why=%s", log_sentence(slice_of(why)));
     }
-    peer_roster_remove(member);
+    peer_roster_remove(entry);
 }
 
 static const struct peer_link_owner HUB_LINK_OWNER = {.on_opened = on_accepted_peer_opened,
@@ -185,18 +185,18 @@ static void on_hub_link_accepted(void *arg, int fd)
 {
     struct peer_hub *hub = arg;
     struct peer_link_options options = peer_hub_link_options(hub, hub->options.tls_accept);
-    struct peer_member *member = peer_roster_add(&hub->roster, SLICE_NONE, hub);
-    if (!member) {
+    struct roster_entry *entry = peer_roster_add(&hub->roster, SLICE_NONE, hub);
+    if (!entry) {
         close(fd);
         return;
     }
-    member->link = peer_link_accept(&options, fd, &HUB_LINK_OWNER, member);
-    if (!member->link) {
-        peer_roster_remove(member);
+    entry->link = peer_link_accept(&options, fd, &HUB_LINK_OWNER, entry);
+    if (!entry->link) {
+        peer_roster_remove(entry);
         close(fd);
         return;
     }
-    pending_peers_add(&hub->pending, &member->pending, member->link);
+    pending_peers_add(&hub->pending, &entry->pending, entry->link);
 }
 
 bool peer_hub_listen(struct peer_hub *hub, const char *address, char error[LISTENER_ERROR_TEXT_MAX])

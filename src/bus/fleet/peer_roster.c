@@ -6,38 +6,38 @@
 void peer_roster_init(struct peer_roster *roster, size_t count_max, struct metrics *metrics)
 {
     *roster = (struct peer_roster){.metrics = metrics, .count_max = count_max};
-    list_init(&roster->members);
+    list_init(&roster->entries);
 }
 
-struct peer_member *peer_roster_add(struct peer_roster *roster, struct slice address,
-                                    struct peer_hub *hub)
+struct roster_entry *peer_roster_add(struct peer_roster *roster, struct slice address,
+                                     struct peer_hub *hub)
 {
     if (roster->count >= roster->count_max)
         return NULL;
-    struct peer_member *member = calloc(1, sizeof(*member) + address.len + 1);
-    if (!member)
+    struct roster_entry *entry = calloc(1, sizeof(*entry) + address.len + 1);
+    if (!entry)
         return NULL;
-    member->roster = roster;
-    member->hub = hub;
-    member->address_len = address.len;
+    entry->roster = roster;
+    entry->hub = hub;
+    entry->address_len = address.len;
     if (address.len)
-        memcpy(member->address, address.data, address.len);
-    list_append(&roster->members, &member->place);
+        memcpy(entry->address, address.data, address.len);
+    list_append(&roster->entries, &entry->place);
     roster->count++;
-    return member;
+    return entry;
 }
 
-void peer_roster_remove(struct peer_member *member)
+void peer_roster_remove(struct roster_entry *entry)
 {
-    list_remove(&member->place);
-    member->roster->count--;
-    free(member);
+    list_remove(&entry->place);
+    entry->roster->count--;
+    free(entry);
 }
 
-static void peer_member_set_chosen(struct peer_member *member, bool chosen)
+static void roster_entry_set_chosen(struct roster_entry *entry, bool chosen)
 {
-    struct peer_roster *roster = member->roster;
-    member->chosen = chosen;
+    struct peer_roster *roster = entry->roster;
+    entry->chosen = chosen;
     if (chosen)
         atomic_fetch_add(&roster->chosen_count, 1);
     else
@@ -46,57 +46,57 @@ static void peer_member_set_chosen(struct peer_member *member, bool chosen)
                 (int64_t)atomic_load(&roster->chosen_count));
 }
 
-void peer_roster_set_lost(struct peer_member *member, bool lost)
+void peer_roster_set_lost(struct roster_entry *entry, bool lost)
 {
-    if (lost && !member->lost)
-        atomic_fetch_add(&member->roster->lost_count, 1);
-    if (!lost && member->lost)
-        atomic_fetch_sub(&member->roster->lost_count, 1);
-    member->lost = lost;
+    if (lost && !entry->lost)
+        atomic_fetch_add(&entry->roster->lost_count, 1);
+    if (!lost && entry->lost)
+        atomic_fetch_sub(&entry->roster->lost_count, 1);
+    entry->lost = lost;
 }
 
-/* Returns another open member with the same name, or NULL. */
-static struct peer_member *peer_member_find_open_sibling(struct peer_member *of)
+/* Returns another open entry with the same name, or NULL. */
+static struct roster_entry *roster_entry_find_open_sibling(struct roster_entry *of)
 {
-    struct list *head = &of->roster->members;
+    struct list *head = &of->roster->entries;
     for (struct list *at = head->next; at != head; at = at->next) {
-        struct peer_member *member = peer_member_of(at);
-        if (member != of && member->open &&
-            slice_equal(peer_member_name(member), peer_member_name(of)))
-            return member;
+        struct roster_entry *entry = roster_entry_of(at);
+        if (entry != of && entry->open &&
+            slice_equal(roster_entry_name(entry), roster_entry_name(of)))
+            return entry;
     }
     return NULL;
 }
 
-void peer_roster_opened(struct peer_member *member, struct slice name)
+void peer_roster_opened(struct roster_entry *entry, struct slice name)
 {
-    member->open = true;
-    member->name_len = name.len;
-    memcpy(member->name, name.data, name.len);
-    if (!peer_member_find_open_sibling(member))
-        peer_member_set_chosen(member, true);
+    entry->open = true;
+    entry->name_len = name.len;
+    memcpy(entry->name, name.data, name.len);
+    if (!roster_entry_find_open_sibling(entry))
+        roster_entry_set_chosen(entry, true);
 }
 
-void peer_roster_closed(struct peer_member *member)
+void peer_roster_closed(struct roster_entry *entry)
 {
-    bool was_chosen = member->chosen;
-    member->open = false;
+    bool was_chosen = entry->chosen;
+    entry->open = false;
     if (!was_chosen)
         return;
-    peer_roster_set_lost(member, false);
-    peer_member_set_chosen(member, false);
-    struct peer_member *other = peer_member_find_open_sibling(member);
+    peer_roster_set_lost(entry, false);
+    roster_entry_set_chosen(entry, false);
+    struct roster_entry *other = roster_entry_find_open_sibling(entry);
     if (other)
-        peer_member_set_chosen(other, true);
+        roster_entry_set_chosen(other, true);
 }
 
-struct peer_member *peer_roster_find_address(struct peer_roster *roster, struct slice address)
+struct roster_entry *peer_roster_find_address(struct peer_roster *roster, struct slice address)
 {
-    for (struct list *at = roster->members.next; at != &roster->members; at = at->next) {
-        struct peer_member *member = peer_member_of(at);
-        if (member->address_len && !member->forgotten &&
-            slice_equal((struct slice){member->address, member->address_len}, address))
-            return member;
+    for (struct list *at = roster->entries.next; at != &roster->entries; at = at->next) {
+        struct roster_entry *entry = roster_entry_of(at);
+        if (entry->address_len && !entry->forgotten &&
+            slice_equal((struct slice){entry->address, entry->address_len}, address))
+            return entry;
     }
     return NULL;
 }

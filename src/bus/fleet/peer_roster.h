@@ -1,7 +1,7 @@
 /*
- * The members of a peer hub: its links, dialled or accepted, and which of several links to one peer it uses.
+ * The roster of a peer hub: its links, dialled or accepted, and which of several links to one peer it uses.
  *
- * A member is one link, open or being dialled. Of all open members with the same name exactly
+ * An entry is one link, open or being dialled. Of all open entries with the same name exactly
  * one is chosen; when it closes, another takes over. Part of the hub (peer_hub.h), on its thread; only the
  * counters may be read from any thread.
  */
@@ -22,20 +22,20 @@ struct peer_hub;
 
 struct peer_roster {
     struct metrics *metrics;
-    struct list members;
+    struct list entries;
     size_t count;
     size_t count_max;
     atomic_size_t chosen_count;
     atomic_size_t lost_count;
 };
 
-struct peer_member {
+struct roster_entry {
     struct list place;
     struct peer_roster *roster;
     struct peer_hub *hub;
-    struct peer_dialer *dialer;  /* of a dialled member */
-    struct peer_link *link;      /* of an accepted member */
-    struct pending_peer pending; /* of an accepted member that has not authenticated yet */
+    struct peer_dialer *dialer;  /* of a dialled entry */
+    struct peer_link *link;      /* of an accepted entry */
+    struct pending_peer pending; /* of an accepted entry that has not authenticated yet */
     bool learned;                /* from the registry */
     bool named;                  /* in the registry, as learned last */
     bool is_myself;              /* our own address: kept, so that it is not dialled again */
@@ -52,29 +52,29 @@ struct peer_member {
 void peer_roster_init(struct peer_roster *roster, size_t count_max, struct metrics *metrics);
 
 /* Returns NULL when there are too many, or when out of memory. */
-struct peer_member *peer_roster_add(struct peer_roster *roster, struct slice address,
-                                    struct peer_hub *hub);
+struct roster_entry *peer_roster_add(struct peer_roster *roster, struct slice address,
+                                     struct peer_hub *hub);
 
-/* Removes a closed member; the caller frees its dialler and its link. */
-void peer_roster_remove(struct peer_member *member);
+/* Removes a closed entry; the caller frees its dialler and its link. */
+void peer_roster_remove(struct roster_entry *entry);
 
-/* The member has authenticated with that name; it has closed. */
-void peer_roster_opened(struct peer_member *member, struct slice name);
-void peer_roster_closed(struct peer_member *member);
+/* The entry has authenticated with that name; it has closed. */
+void peer_roster_opened(struct roster_entry *entry, struct slice name);
+void peer_roster_closed(struct roster_entry *entry);
 
-void peer_roster_set_lost(struct peer_member *member, bool lost);
+void peer_roster_set_lost(struct roster_entry *entry, bool lost);
 
-/* Returns the dialled member with this address, unless it is forgotten; or NULL. */
-struct peer_member *peer_roster_find_address(struct peer_roster *roster, struct slice address);
+/* Returns the dialled entry with this address, unless it is forgotten; or NULL. */
+struct roster_entry *peer_roster_find_address(struct peer_roster *roster, struct slice address);
 
-static inline struct peer_member *peer_member_of(struct list *place)
+static inline struct roster_entry *roster_entry_of(struct list *place)
 {
-    return CONTAINER_OF(place, struct peer_member, place);
+    return CONTAINER_OF(place, struct roster_entry, place);
 }
 
-static inline struct slice peer_member_name(const struct peer_member *member)
+static inline struct slice roster_entry_name(const struct roster_entry *entry)
 {
-    return (struct slice){member->name, member->name_len};
+    return (struct slice){entry->name, entry->name_len};
 }
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-struct mailbox_bus_member {
+struct mailbox_bus_place {
     struct mailbox_bus *bus; /* NULL until it is made */
     _Atomic uint32_t interest[MAILBOX_BUS_FILTER_SLOTS];
 };
@@ -14,13 +14,13 @@ struct mailbox_bus_member {
 struct mailbox_bus_group {
     size_t workers;
     uint64_t hash_seed;
-    struct mailbox_bus_member members[];
+    struct mailbox_bus_place places[];
 };
 
 struct mailbox_bus {
     struct bus bus;
     struct mailbox_bus_group *group;
-    struct mailbox_bus_member *self;
+    struct mailbox_bus_place *self;
     struct mailbox *mailbox;
     struct metrics *metrics;
     size_t own_len; /* of the own gateway's topic; 0: not subscribed yet */
@@ -38,7 +38,7 @@ struct bus_mail {
 struct mailbox_bus_group *mailbox_bus_group_make(size_t workers, uint64_t hash_seed)
 {
     struct mailbox_bus_group *group =
-        calloc(1, sizeof(*group) + workers * sizeof(struct mailbox_bus_member));
+        calloc(1, sizeof(*group) + workers * sizeof(struct mailbox_bus_place));
     if (!group)
         return NULL;
     group->workers = workers;
@@ -120,9 +120,9 @@ static void mailbox_bus_publish(struct bus *port, struct slice topic, struct sli
     struct mailbox_bus *bus = mailbox_bus_of(port);
     size_t slot = mailbox_bus_filter_slot(bus->group, topic);
     for (size_t i = 0; i < bus->group->workers; i++) {
-        struct mailbox_bus_member *member = &bus->group->members[i];
-        if (member != bus->self && atomic_load(&member->interest[slot]))
-            mailbox_bus_post(bus, member->bus, topic, payload);
+        struct mailbox_bus_place *place = &bus->group->places[i];
+        if (place != bus->self && atomic_load(&place->interest[slot]))
+            mailbox_bus_post(bus, place->bus, topic, payload);
     }
     if (atomic_load(&bus->self->interest[slot]))
         mailbox_bus_pass_on(bus, topic, payload);
@@ -149,7 +149,7 @@ struct bus *mailbox_bus_make(struct mailbox_bus_group *group, size_t index, stru
     *bus = (struct mailbox_bus){
         .bus = {.operations = &MAILBOX_BUS_OPERATIONS, .on_event = on_event, .arg = arg},
         .group = group,
-        .self = &group->members[index],
+        .self = &group->places[index],
         .mailbox = mailbox,
         .metrics = metrics,
     };
