@@ -34,7 +34,8 @@ struct dialect {
         *text; /* the dialect that this one packs into binary frames; NULL: it is text */
     /* Packs a frame's payload of `text`, which it may change. */
     void (*pack)(char *text, size_t len, struct buffer *out);
-    bool has_offsets;   /* an event ends with an offset, if the encoder has a clock for it */
+    /* May be NULL. Adds an offset to an encoded event, if the encoder has a clock for offsets. */
+    void (*append_offset)(struct buffer *event, uint64_t offset);
     bool keeps_events;  /* its sessions keep events for a recovery (session_context.h) */
     bool confirms_acks; /* an ack that has an id is answered with ok */
 };

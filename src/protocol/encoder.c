@@ -3,13 +3,8 @@
 #include "protocol/websocket/websocket.h"
 #include "protocol/websocket/websocket_encode.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 /* A scratch that grew beyond this for a large message is freed. */
-enum { ENCODER_SCRATCH_KEEP_BYTES = 64 * 1024, OFFSET_DIGITS = 16 };
+enum { ENCODER_SCRATCH_KEEP_BYTES = 64 * 1024 };
 
 void encoder_init(struct encoder *encoder)
 {
@@ -104,7 +99,7 @@ bool encoder_wrote(struct slice frames)
     return websocket_written_is_text(frames);
 }
 
-static uint64_t encoder_next_offset(struct encoder *encoder)
+uint64_t encoder_next_offset(struct encoder *encoder)
 {
     uint64_t now_us = (uint64_t)encoder->offset_clock->wall_ms * 1000;
     encoder->offset = now_us > encoder->offset ? now_us : encoder->offset + 1;
@@ -115,27 +110,6 @@ void encoder_pass(struct encoder *encoder, uint64_t offset)
 {
     if (encoder->offset < offset)
         encoder->offset = offset;
-}
-
-void encoder_restamp(struct encoder *encoder, struct blob *blob)
-{
-    char digits[OFFSET_DIGITS + 1];
-    assert(blob->refs == 1);
-    if (!encoder->offset_clock || !encoder_offset_of(blob))
-        return;
-    snprintf(digits, sizeof(digits), "%016" PRIx64, encoder_next_offset(encoder));
-    memcpy(blob->bytes + blob->len - 2 - OFFSET_DIGITS, digits, OFFSET_DIGITS);
-}
-
-uint64_t encoder_offset_of(const struct blob *blob)
-{
-    char digits[OFFSET_DIGITS + 1] = {0};
-    if (blob->len < OFFSET_DIGITS + 3)
-        return 0;
-    const char *end = blob->bytes + blob->len;
-    memcpy(digits, end - 2 - OFFSET_DIGITS, OFFSET_DIGITS);
-    bool quoted = end[-1] == ']' && end[-2] == '"' && end[-3 - OFFSET_DIGITS] == '"';
-    return quoted ? strtoull(digits, NULL, 16) : 0;
 }
 
 struct blob *encoder_encode(struct encoder *encoder, const struct dialect *dialect,
@@ -150,10 +124,8 @@ struct blob *encoder_encode(struct encoder *encoder, const struct dialect *diale
     struct buffer *scratch = &encoder->scratch;
     buffer_clear(scratch);
     dialect->encode(message, scratch);
-    if (encoder->offset_clock && dialect->has_offsets && !message->id.data && scratch->len) {
-        scratch->len--; /* the offset is the last argument, before the closing bracket */
-        buffer_printf(scratch, ",\"%016" PRIx64 "\"]", encoder_next_offset(encoder));
-    }
+    if (encoder->offset_clock && dialect->append_offset && !message->id.data && scratch->len)
+        dialect->append_offset(scratch, encoder_next_offset(encoder));
     struct blob *blob =
         scratch->failed ? NULL : encoder_frame_message(dialect, buffer_slice(scratch));
     encoder_drop_large_scratch(encoder);

@@ -5,9 +5,8 @@
  * One per worker. It holds the buffer that messages are written into, and the last heartbeat_ack, which is the
  * same for all clients within one millisecond.
  *
- * With a clock, every event of a dialect that `has_offsets` gets an offset as its last argument, for clients
- * that may recover: 16 hexadecimal digits of a growing number, which is the time in microseconds unless that
- * would not grow.
+ * With a clock, every event of a dialect with `append_offset` gets an offset, for clients that may recover: a
+ * growing number, which is the time in microseconds unless that would not grow.
  */
 #ifndef ROLLCALL_PROTOCOL_ENCODER_H
 #define ROLLCALL_PROTOCOL_ENCODER_H
@@ -50,15 +49,11 @@ struct blob *encoder_translate(struct encoder *encoder, const struct dialect *di
 /* Whether foreign bytes could be those of a blob: whole text frames, at least one. */
 bool encoder_wrote(struct slice frames);
 
-/* The offset in an event's blob; 0: it has none. */
-uint64_t encoder_offset_of(const struct blob *blob);
-
 /* Makes all further offsets larger than this one. */
 void encoder_pass(struct encoder *encoder, uint64_t offset);
 
-/* Gives an event that was encoded before, maybe by another encoder, a new offset of this encoder. The blob
- * must not be shared yet. */
-void encoder_restamp(struct encoder *encoder, struct blob *blob);
+/* Returns a new offset, larger than all before. The encoder must have a clock for offsets. */
+uint64_t encoder_next_offset(struct encoder *encoder);
 
 /* Returns a borrowed blob that lasts until broadcast_end(), or NULL when out of memory. */
 struct blob *broadcast_blob(struct broadcast *broadcast, struct encoder *encoder,

@@ -1,13 +1,13 @@
 #include "socketio/backlog.h"
 
-#include "protocol/encoder.h"
+#include "socketio/codec/socketio_offset.h"
 
 #include <stdlib.h>
 
 static void backlog_drop_first(struct backlog *backlog)
 {
     struct blob **first = &backlog->blobs[backlog->first];
-    backlog->floor = encoder_offset_of(*first);
+    backlog->floor = socketio_offset_of(*first);
     blob_drop(first);
     backlog->first = (backlog->first + 1) % BACKLOG_EVENTS_MAX;
     backlog->count--;
@@ -41,7 +41,7 @@ void backlog_expire(struct backlog **backlog, int64_t wall_ms, uint64_t *floor)
     uint64_t oldest_us = (uint64_t)(wall_ms - BACKLOG_AGE_MAX_MS) * 1000;
     if (!*backlog)
         return;
-    while ((*backlog)->count && encoder_offset_of(backlog_at(*backlog, 0)) < oldest_us)
+    while ((*backlog)->count && socketio_offset_of(backlog_at(*backlog, 0)) < oldest_us)
         backlog_drop_first(*backlog);
     if ((*backlog)->count == 0) {
         *floor = (*backlog)->floor;

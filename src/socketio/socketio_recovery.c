@@ -5,12 +5,13 @@
 #include "presence/presence_event.h"
 #include "routing/chat_topic.h"
 #include "session/dispatch.h"
+#include "socketio/codec/socketio_offset.h"
 #include "store/recovery_store.h"
 #include "text/base64url.h"
 
 #include <stdlib.h>
 
-enum { OFFSET_DIGITS = 16, PID_BYTES = SOCKETIO_PID_BYTES + sizeof(struct ulid) };
+enum { PID_BYTES = SOCKETIO_PID_BYTES + sizeof(struct ulid) };
 
 struct socketio_recovered {
     struct ulid public_id;
@@ -53,21 +54,6 @@ static bool read_pid(struct slice text, uint8_t secret[SOCKETIO_PID_BYTES], stru
 
 /* ---- recovering ---- */
 
-/* Accepts an offset only in the form in which it is written. */
-static bool read_event_offset(struct slice text, uint64_t *out)
-{
-    static const char DIGITS[] = "0123456789abcdef";
-    uint64_t offset = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        const char *digit = memchr(DIGITS, text.data[i], sizeof(DIGITS) - 1);
-        if (!digit)
-            return false;
-        offset = offset << 4 | (uint64_t)(digit - DIGITS);
-    }
-    *out = offset;
-    return text.len == OFFSET_DIGITS;
-}
-
 void socketio_return_read(const struct fields_scratch *scratch, struct socketio_return *out)
 {
     struct slice pid, offset;
@@ -75,7 +61,7 @@ void socketio_return_read(const struct fields_scratch *scratch, struct socketio_
     *out = (struct socketio_return){0};
     if (!fields_string(fields_find(scratch, "pid"), &pid) ||
         !fields_string(fields_find(scratch, "offset"), &offset) ||
-        !read_pid(pid, secret, &out->device) || !read_event_offset(offset, &out->offset))
+        !read_pid(pid, secret, &out->device) || !socketio_offset_parse(offset, &out->offset))
         return;
     memcpy(out->pid, pid.data, pid.len);
     out->pid_len = pid.len;
@@ -198,13 +184,14 @@ void socketio_recovery_resume(struct socketio_session *socketio,
 {
     struct session *session = &socketio->session;
     struct connection *connection = &session->connection;
+    struct encoder *encoder = session->context->encoder;
     metrics_count(session->context->metrics, METRIC_SOCKETIO_RECOVERED);
     for (size_t i = 0; i < recovered->event_count; i++) {
         struct blob *event = recovered->events[i];
-        encoder_restamp(session->context->encoder, event);
+        if (encoder->offset_clock && socketio_offset_of(event))
+            socketio_offset_replace(event, encoder_next_offset(encoder));
         /* kept as text; sent in the dialect that the client uses now */
-        struct blob *blob =
-            encoder_translate(session->context->encoder, connection->dialect, event);
+        struct blob *blob = encoder_translate(encoder, connection->dialect, event);
         bool queued = blob && connection_queue(connection, blob, 0);
         socketio_recovery_note(session, queued ? event : NULL, recovered->event_ids[i]);
     }
@@ -268,8 +255,9 @@ void socketio_recovery_park(struct socketio_session *socketio)
         return;
     for (; backlog && event_count < backlog->count; event_count++) {
         const struct blob *blob = backlog_at(backlog, event_count);
-        events[event_count] = (struct recovery_event){
-            encoder_offset_of(blob), backlog_id_at(backlog, event_count), {blob->bytes, blob->len}};
+        events[event_count] = (struct recovery_event){socketio_offset_of(blob),
+                                                      backlog_id_at(backlog, event_count),
+                                                      {blob->bytes, blob->len}};
     }
     const struct subscription *at = session->endpoint.subscriptions;
     for (; at && topic_count < RECOVERY_TOPICS_MAX; at = at->next)

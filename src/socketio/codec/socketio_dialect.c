@@ -12,6 +12,7 @@
 #include "socketio/codec/socketio_dialect.h"
 #include "socketio/codec/engineio.h"
 #include "socketio/codec/socketio.h"
+#include "socketio/codec/socketio_offset.h"
 
 #define ACK_MARK '#'
 
@@ -239,7 +240,7 @@ const struct dialect DIALECT_TABLE_SOCKETIO = {
     .decode = socketio_decode_text,
     .encode = socketio_encode,
     .split = ENGINEIO_SEPARATOR,
-    .has_offsets = true,
+    .append_offset = socketio_offset_append,
     .keeps_events = true,
     .confirms_acks = true,
 };
