@@ -20,7 +20,7 @@ enum { READ_BYTES = 16 * 1024, READS_PER_TURN_MAX = 16, CLOSE_TOKEN = 4001 };
 static const char OUT_OF_MEMORY[] = "out of memory";
 
 static const struct websocket_limits LIMITS = {.message_bytes_max = CLIENT_MESSAGE_BYTES_MAX,
-                                               .peer_masks = false};
+                                               .expects_masks = false};
 
 void transport_drop(struct rollcall *client)
 {

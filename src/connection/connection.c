@@ -24,7 +24,7 @@ bool connection_context_init(struct connection_context *context, const struct co
         .encoder = encoder,
         .metrics = metrics,
         .random = random,
-        .unauthenticated_frames = {config->gateway.max_frame_bytes, .peer_masks = true},
+        .unauthenticated_frames = {config->gateway.max_frame_bytes, .expects_masks = true},
         .outbound = {.messages_max = config->gateway.backpressure.outbound.max_buffer_messages,
                      .bytes_max = config->gateway.backpressure.outbound.max_buffer_bytes},
         .spare_close = connection_make_spare_close(),
@@ -38,7 +38,7 @@ void connection_context_limit(struct connection_context *context, const struct d
                               size_t message_bytes_max)
 {
     context->frames[dialect->slot] =
-        (struct websocket_limits){message_bytes_max, .peer_masks = true};
+        (struct websocket_limits){message_bytes_max, .expects_masks = true};
     if (message_bytes_max < context->unauthenticated_frames.message_bytes_max)
         context->unauthenticated_frames.message_bytes_max = message_bytes_max;
 }

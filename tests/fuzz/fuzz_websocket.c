@@ -134,7 +134,7 @@ static void decode_with_wslay(const struct websocket_limits *limits, const uint8
     };
     struct oracle oracle = {data, size, log};
     wslay_event_context_ptr context;
-    int made = limits->peer_masks ? wslay_event_context_server_init(&context, &callbacks, &oracle)
+    int made = limits->expects_masks ? wslay_event_context_server_init(&context, &callbacks, &oracle)
                                   : wslay_event_context_client_init(&context, &callbacks, &oracle);
     if (made != 0)
         abort();

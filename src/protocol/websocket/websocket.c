@@ -261,14 +261,14 @@ static enum websocket_event decoding_take_header(struct decoding *d, struct webs
     *whole = true;
     if (d->len >= size && !(partial && partial->state == HEADER)) {
         decoding_take_bytes(d, size);
-        fault = websocket_frame_fault(header, size, open, d->limits->peer_masks);
+        fault = websocket_frame_fault(header, size, open, d->limits->expects_masks);
     } else {
         if (!(partial = partial_get(d->decoder)))
             return decoding_fail_memory(d);
         header = partial_gather_header(d, &size);
         *whole = header != NULL;
         fault = websocket_frame_fault(partial->header, partial->header_len, open,
-                                      d->limits->peer_masks);
+                                      d->limits->expects_masks);
     }
     if (!fault && *whole)
         fault = websocket_frame_read(header, size, frame);
@@ -307,7 +307,7 @@ static bool decode_short_text(const struct websocket_limits *limits, char **data
     /* for an unmasked frame the result is more than any short length */
     size_t payload_len = header[1] ^ WEBSOCKET_FRAME_MASKED;
     if (payload_len >= WEBSOCKET_FRAME_LENGTH_IN_2_BYTES || payload_len > *len - header_bytes ||
-        payload_len > limits->message_bytes_max || !limits->peer_masks)
+        payload_len > limits->message_bytes_max || !limits->expects_masks)
         return false;
     struct websocket_mask mask = websocket_mask_of(header + 2);
     char *payload = *data + header_bytes;

@@ -1,5 +1,5 @@
 /*
- * WebSocket (RFC 6455): bytes from a peer → messages. The other direction is websocket_encode.h.
+ * WebSocket (RFC 6455): received bytes → messages. The other direction is websocket_encode.h.
  *
  * The decoder does no I/O. It takes a chunk of bytes that the caller owns and may overwrite, unmasks it in
  * place, and returns one event at a time. A frame that is complete in the chunk and is a whole message (nearly
@@ -54,7 +54,7 @@ enum websocket_close_code {
     WEBSOCKET_CLOSE_NORMAL = 1000,
     WEBSOCKET_CLOSE_GOING_AWAY = 1001,
     WEBSOCKET_CLOSE_PROTOCOL_ERROR = 1002,
-    WEBSOCKET_CLOSE_NO_CODE = 1005, /* never on the wire: the peer's close frame was empty */
+    WEBSOCKET_CLOSE_NO_CODE = 1005, /* never on the wire: the close frame was empty */
     WEBSOCKET_CLOSE_INVALID_TEXT = 1007,
     WEBSOCKET_CLOSE_POLICY = 1008,
     WEBSOCKET_CLOSE_TOO_BIG = 1009,
@@ -73,10 +73,10 @@ enum websocket_event {
     WEBSOCKET_ERROR,
 };
 
-/* The decoder's demands on its peer; shared by all connections of a kind. */
+/* What the decoder demands of the other side; shared by all connections of a kind. */
 struct websocket_limits {
     size_t message_bytes_max;
-    bool peer_masks; /* true on a server: every frame must be masked; false on a client: none may */
+    bool expects_masks; /* true on a server: every frame must be masked; false on a client: none may */
 };
 
 /* The content of an event. `data` points into the chunk or the partial; it may be changed and lasts until the
@@ -84,7 +84,7 @@ struct websocket_limits {
 struct websocket_message {
     char *data; /* the payload; for CLOSE the reason, valid UTF-8 */
     size_t len;
-    uint16_t close_code;      /* CLOSE: the peer's code; ERROR: the code to close with */
+    uint16_t close_code;      /* CLOSE: the received code; ERROR: the code to close with */
     const char *error_reason; /* ERROR: static text for the close frame and the log */
 };
 
@@ -108,7 +108,7 @@ void websocket_decoder_free(struct websocket_decoder *decoder);
 /* Heap bytes of an incomplete message; 0 when idle. For accounting. */
 size_t websocket_decoder_memory_bytes(const struct websocket_decoder *decoder);
 
-/* Whether a peer may send this code in a close frame (RFC 6455, 7.4). */
+/* Whether this code may be sent in a close frame (RFC 6455, 7.4). */
 bool websocket_close_code_valid(unsigned code);
 
 #endif

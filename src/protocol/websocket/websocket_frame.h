@@ -51,7 +51,7 @@ static inline const char *websocket_frame_control_fault(const uint8_t *header, s
 /* The fault in the first `len` (at least one) bytes of a header, so that a bad frame is refused before it is
  * complete. */
 static inline const char *websocket_frame_fault(const uint8_t *header, size_t len,
-                                                bool message_is_open, bool peer_masks)
+                                                bool message_is_open, bool expects_masks)
 {
     uint8_t opcode = header[0] & WEBSOCKET_FRAME_OPCODE;
     if (header[0] & WEBSOCKET_FRAME_RESERVED)
@@ -66,8 +66,8 @@ static inline const char *websocket_frame_fault(const uint8_t *header, size_t le
         return message_is_open ? "new message inside a fragmented one"
                                : "continuation of no message";
     }
-    if (len > 1 && !(header[1] & WEBSOCKET_FRAME_MASKED) == peer_masks)
-        return peer_masks ? "frame not masked" : "frame masked";
+    if (len > 1 && !(header[1] & WEBSOCKET_FRAME_MASKED) == expects_masks)
+        return expects_masks ? "frame not masked" : "frame masked";
     return NULL;
 }
 
