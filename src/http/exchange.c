@@ -51,9 +51,9 @@ static void exchange_free(struct exchange **exchange)
     *exchange = NULL;
 }
 
-void exchange_hold(struct exchange *exchange, exchange_gone_hook on_peer_gone, void *arg)
+void exchange_hold(struct exchange *exchange, exchange_gone_hook on_client_gone, void *arg)
 {
-    exchange->on_peer_gone = on_peer_gone;
+    exchange->on_client_gone = on_client_gone;
     exchange->gone_arg = arg;
     if (exchange->connection)
         stream_pause(&exchange->connection->stream, false);

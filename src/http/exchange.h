@@ -4,7 +4,7 @@
  *   head and body read ──► route found ──► token verified, if the route needs one ──► handler
  *   handler ──now or later──► exchange_reply…() exactly once, which ends the exchange
  *
- * A handler may keep the exchange while it waits for something. When the peer closes the connection meanwhile,
+ * A handler may keep the exchange while it waits for something. When the client closes the connection meanwhile,
  * the exchange stays until it is answered, and the answer is dropped. Head, body and parameters live as long as
  * the exchange.
  */
@@ -40,7 +40,7 @@ struct exchange {
     struct slice parameters[EXCHANGE_PARAMETERS_MAX]; /* the {…} of the route's path, decoded */
     char parameter_bytes[EXCHANGE_PARAMETERS_MAX][EXCHANGE_PARAMETER_BYTES_MAX];
     struct identity identity;        /* if the route needs a token */
-    exchange_gone_hook on_peer_gone; /* see exchange_hold() */
+    exchange_gone_hook on_client_gone; /* see exchange_hold() */
     void *gone_arg;
     exchange_ended_hook on_ended; /* see exchange_watch() */
     void *ended_arg;
@@ -51,11 +51,11 @@ static inline struct slice exchange_user(const struct exchange *exchange)
     return identity_user(&exchange->identity);
 }
 
-/* The answer will take some time: reading goes on meanwhile, and `on_peer_gone` runs if the peer closes first.
+/* The answer will take some time: reading goes on meanwhile, and `on_client_gone` runs if the client closes first.
  * The exchange must be answered even then; the answer is dropped. */
-void exchange_hold(struct exchange *exchange, exchange_gone_hook on_peer_gone, void *arg);
+void exchange_hold(struct exchange *exchange, exchange_gone_hook on_client_gone, void *arg);
 
-/* `on_ended` runs when the exchange ends: `answered` is false if the peer closed first. NULL: none runs. */
+/* `on_ended` runs when the exchange ends: `answered` is false if the client closed first. NULL: none runs. */
 void exchange_watch(struct exchange *exchange, exchange_ended_hook on_ended, void *arg);
 
 /* Answers with a body; `headers` are additional complete lines ("Name: value\r\n…") or "". */

@@ -203,7 +203,7 @@ static bool on_http_sent(struct stream *stream, size_t bytes)
     if (connection->state == HTTP_CLOSING && stream->ended) {
         stream_close(stream);
     } else if (connection->state == HTTP_CLOSING) {
-        stream_shutdown(stream); /* the peer reads the answer, then closes */
+        stream_shutdown(stream); /* the client reads the answer, then closes */
     } else if (connection->state == HTTP_HEAD) {
         if (connection->in.len) /* it has waited for the answer, so its time starts now */
             http_connection_set_timer(connection,
@@ -222,8 +222,8 @@ static void on_http_closed(struct stream *stream)
         struct exchange *exchange = connection->exchange;
         if (connection->state != HTTP_ANSWERING) /* no handler has it */
             exchange_reply_empty(&exchange);
-        else if (exchange->on_peer_gone)
-            exchange->on_peer_gone(exchange->gone_arg);
+        else if (exchange->on_client_gone)
+            exchange->on_client_gone(exchange->gone_arg);
     }
     connection->listener->connection_count--;
     list_remove(&connection->of_listener);

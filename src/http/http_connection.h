@@ -5,8 +5,8 @@
  *     │                    │                                                 └──the last──► CLOSING
  *     └── bad or slow ─────┴──► an error is answered ──────► CLOSING ──sent──► gone
  *
- * Reading is paused while ANSWERING and SENDING: pipelined requests wait in the kernel's buffers, a peer that reads
- * no answers gets no more of them, and a peer that has shut down its side still gets all answers. A head or
+ * Reading is paused while ANSWERING and SENDING: pipelined requests wait in the kernel's buffers, a client that reads
+ * no answers gets no more of them, and a client that has shut down its side still gets all answers. A head or
  * body that takes longer than header_timeout is answered with 408; a connection that is idle, or does not read
  * its answer, is closed after idle_timeout. While an answer is held (exchange_hold()), reading goes on, so that
  * a closed connection is noticed; bytes received meanwhile wait in `in`.

@@ -1,4 +1,4 @@
-/* One HTTP connection on virtual time: requests in turn, slow and vanishing peers, limits, draining. */
+/* One HTTP connection on virtual time: requests one after the other, slow and vanishing clients, limits, draining. */
 #include "http/http_connection.h"
 
 #include "base/container.h"
@@ -42,7 +42,7 @@ static void send_request(const char *method, const char *path, const char *token
 
 /* ---- time ---- */
 
-static void silent_peer_is_closed_after_the_header_timeout(void **unused)
+static void silent_client_is_closed_after_the_header_timeout(void **unused)
 {
     (void)unused;
     world_advance(&world, HEADER_TIMEOUT_MS - 1);
@@ -102,7 +102,7 @@ static void incomplete_pipelined_request_has_the_header_timeout(void **unused)
     client_expect_end(&alice);
 }
 
-static void peer_that_stays_after_its_last_answer_is_cut_off(void **unused)
+static void client_that_stays_after_its_last_answer_is_cut_off(void **unused)
 {
     (void)unused;
     client_print(&alice, "GET /healthz HTTP/1.0\r\n\r\n");
@@ -167,7 +167,7 @@ static void answers_that_are_not_read_do_not_accumulate(void **unused)
     client_hang_up(&bob);
 }
 
-static void peer_that_shuts_its_side_down_gets_its_answer(void **unused)
+static void client_that_shuts_its_side_down_gets_its_answer(void **unused)
 {
     (void)unused;
     char token[WORLD_TOKEN_BYTES_MAX];
@@ -182,7 +182,7 @@ static void peer_that_shuts_its_side_down_gets_its_answer(void **unused)
     assert_int_equal(world.rest->listener.connection_count, 0);
 }
 
-static void connection_of_a_peer_that_ended_closes_after_the_last_answer(void **unused)
+static void connection_of_a_client_that_ended_closes_after_the_last_answer(void **unused)
 {
     (void)unused;
     client_print(&alice, "GET /healthz HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
@@ -389,17 +389,17 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
-        TEST(silent_peer_is_closed_after_the_header_timeout),
+        TEST(silent_client_is_closed_after_the_header_timeout),
         TEST(slow_head_is_answered_408_and_closed),
         TEST(slow_body_is_answered_408_and_closed),
         TEST(idle_connection_is_closed_after_the_idle_timeout),
         TEST(incomplete_pipelined_request_has_the_header_timeout),
-        TEST(peer_that_stays_after_its_last_answer_is_cut_off),
+        TEST(client_that_stays_after_its_last_answer_is_cut_off),
         TEST(pipelined_requests_are_answered_in_order_one_at_a_time),
         TEST(every_request_of_a_burst_is_answered),
         TEST(answers_that_are_not_read_do_not_accumulate),
-        TEST(peer_that_shuts_its_side_down_gets_its_answer),
-        TEST(connection_of_a_peer_that_ended_closes_after_the_last_answer),
+        TEST(client_that_shuts_its_side_down_gets_its_answer),
+        TEST(connection_of_a_client_that_ended_closes_after_the_last_answer),
         TEST(expect_continue_is_answered_with_100),
         TEST(body_beyond_the_limit_is_answered_413),
         TEST(malformed_head_is_refused_and_the_bytes_after_it_are_ignored),

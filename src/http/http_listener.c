@@ -27,7 +27,7 @@ void http_listener_accept(struct http_listener *listener, int fd)
         return;
     metrics_count(listener->metrics, METRIC_CONNECTIONS_REFUSED);
     if (!listener
-             ->tls) /* best effort: if the socket is not writable, the peer is closed without it */
+             ->tls) /* best effort: if the socket is not writable, the client is closed without it */
         send(fd, REFUSED, sizeof(REFUSED) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     tls_connection_free(&tls);
     close(fd);
