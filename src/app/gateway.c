@@ -199,7 +199,7 @@ bool gateway_listen(struct gateway *gateway, uint16_t port, char error[GATEWAY_E
     struct listener_options options = {
         .address = config->listen,
         .port = port,
-        .backlog = (int)config->listen_backlog,
+        .accept_queue_max = (int)config->listen_backlog,
         .unsent_bytes_max = config->socket_unsent_bytes_max,
     };
     /* Only polling clients of several processes on one port need descriptor passing, so a failure does not

@@ -39,7 +39,7 @@ struct exchange {
     struct buffer body;
     struct slice parameters[EXCHANGE_PARAMETERS_MAX]; /* the {…} of the route's path, decoded */
     char parameter_bytes[EXCHANGE_PARAMETERS_MAX][EXCHANGE_PARAMETER_BYTES_MAX];
-    struct identity identity;        /* if the route needs a token */
+    struct identity identity;          /* if the route needs a token */
     exchange_gone_hook on_client_gone; /* see exchange_hold() */
     void *gone_arg;
     exchange_ended_hook on_ended; /* see exchange_watch() */

@@ -194,7 +194,7 @@ bool fd_passing_open(struct fd_passing *receiver, struct loop *loop, struct slic
     receiver->source.fd = make_fd_passing_socket(name, &address, &len);
     if (receiver->source.fd >= 0 &&
         bind(receiver->source.fd, (const struct sockaddr *)&address, len) == 0 &&
-        listen(receiver->source.fd, FD_PASSING_BACKLOG) == 0 &&
+        listen(receiver->source.fd, FD_PASSING_QUEUE_MAX) == 0 &&
         loop_add_level(loop, &receiver->source))
         return true;
     int reason = errno;

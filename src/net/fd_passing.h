@@ -14,7 +14,7 @@
  * Sending never waits: the kernel queues the packet, or the sender keeps its descriptor. There is no answer; a
  * packet whose receiver exits before it reads it is lost, and the client's connection ends.
  *
- * Bounds: FD_PASSING_BACKLOG packets in transit, FD_PASSING_BYTES_MAX bytes in each,
+ * Bounds: FD_PASSING_QUEUE_MAX packets in transit, FD_PASSING_BYTES_MAX bytes in each,
  * FD_PASSING_ACCEPTS_PER_TURN per turn. A packet follows its connection at once; when
  * FD_PASSING_SENDERS_MAX senders have not sent theirs yet, a new one replaces the oldest. The
  * owner embeds the struct, which allocates nothing while it waits. One thread.
@@ -30,7 +30,7 @@
 
 enum {
     FD_PASSING_NAME_BYTES_MAX = 100, /* fits an address of AF_UNIX */
-    FD_PASSING_BACKLOG = 4096,
+    FD_PASSING_QUEUE_MAX = 4096,
     FD_PASSING_BYTES_MAX = 128 * 1024, /* fits the default send buffer of a socket */
     FD_PASSING_ACCEPTS_PER_TURN = 128,
     FD_PASSING_SENDERS_MAX = 64,

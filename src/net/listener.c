@@ -68,7 +68,7 @@ static int open_listening_socket(const struct sockaddr_storage *address, socklen
     set_listener_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);
     set_listener_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
     if (bind(fd, (const struct sockaddr *)address, address_len) == 0 &&
-        listen(fd, options->backlog) == 0)
+        listen(fd, options->accept_queue_max) == 0)
         return fd;
     int reason = errno;
     close(fd);

@@ -19,9 +19,9 @@
 enum { LISTENER_ACCEPTS_PER_TURN = 128, LISTENER_PAUSE_MS = 100, LISTENER_ERROR_TEXT_MAX = 512 };
 
 struct listener_options {
-    const char *address; /* HOST:PORT or [V6]:PORT; port 0: any free port */
-    uint16_t port;       /* not 0: replaces the port of `address` */
-    int backlog;
+    const char *address;  /* HOST:PORT or [V6]:PORT; port 0: any free port */
+    uint16_t port;        /* not 0: replaces the port of `address` */
+    int accept_queue_max; /* connections that the kernel queues for accept(2) */
     size_t unsent_bytes_max;
 };
 

@@ -107,7 +107,7 @@ static int set_up(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
     struct listener_options options = {
-        .address = "127.0.0.1:0", .backlog = 8, .unsent_bytes_max = 4096};
+        .address = "127.0.0.1:0", .accept_queue_max = 8, .unsent_bytes_max = 4096};
     char error[LISTENER_ERROR_TEXT_MAX];
     *state = fixture;
     if (!loop_init(&fixture->loop) || getrlimit(RLIMIT_NOFILE, &fixture->descriptors) < 0 ||

@@ -62,7 +62,7 @@ static void on_accepted(void *arg, int fd)
 static void listen_at(struct fixture *fixture, const char *address)
 {
     char error[LISTENER_ERROR_TEXT_MAX];
-    struct listener_options options = {.address = address, .backlog = 16};
+    struct listener_options options = {.address = address, .accept_queue_max = 16};
     assert_true(listener_open(&fixture->listener, &fixture->worker.loop, &options, on_accepted,
                               fixture, error));
 }

@@ -82,7 +82,7 @@ static int set_up(void **state)
     char error[LISTENER_ERROR_TEXT_MAX];
     struct fixture *fixture = calloc(1, sizeof(*fixture));
     struct listener_options listening = {
-        .address = "127.0.0.1:0", .backlog = 16, .unsent_bytes_max = 1 << 16};
+        .address = "127.0.0.1:0", .accept_queue_max = 16, .unsent_bytes_max = 1 << 16};
     *state = fixture;
     worker_loop_open(&fixture->worker);
     assert_true(listener_open(&fixture->listener, &fixture->worker.loop, &listening, on_accepted,

@@ -134,8 +134,9 @@ static void decode_with_wslay(const struct websocket_limits *limits, const uint8
     };
     struct oracle oracle = {data, size, log};
     wslay_event_context_ptr context;
-    int made = limits->expects_masks ? wslay_event_context_server_init(&context, &callbacks, &oracle)
-                                  : wslay_event_context_client_init(&context, &callbacks, &oracle);
+    int made = limits->expects_masks
+                   ? wslay_event_context_server_init(&context, &callbacks, &oracle)
+                   : wslay_event_context_client_init(&context, &callbacks, &oracle);
     if (made != 0)
         abort();
     wslay_event_config_set_max_recv_msg_length(context, limits->message_bytes_max);

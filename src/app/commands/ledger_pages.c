@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BACKLOG = 64, UNSENT_BYTES_MAX = 128 * 1024 };
+enum { ACCEPT_QUEUE_MAX = 64, UNSENT_BYTES_MAX = 128 * 1024 };
 
 struct ledger_pages {
     struct ledger_pages_options options;
@@ -109,8 +109,9 @@ static void on_ledger_client_accepted(void *arg, int fd)
 struct ledger_pages *ledger_pages_open(const struct ledger_pages_options *options,
                                        const char *address, char error[LISTENER_ERROR_TEXT_MAX])
 {
-    struct listener_options listening = {
-        .address = address, .backlog = BACKLOG, .unsent_bytes_max = UNSENT_BYTES_MAX};
+    struct listener_options listening = {.address = address,
+                                         .accept_queue_max = ACCEPT_QUEUE_MAX,
+                                         .unsent_bytes_max = UNSENT_BYTES_MAX};
     struct ledger_pages *pages = calloc(1, sizeof(*pages));
     if (!pages) {
         snprintf(error, LISTENER_ERROR_TEXT_MAX, "out of memory");

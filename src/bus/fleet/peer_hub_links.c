@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-enum { LISTEN_BACKLOG = 1024, UNSENT_BYTES_MAX = 256 * 1024 };
+enum { ACCEPT_QUEUE_MAX = 1024, UNSENT_BYTES_MAX = 256 * 1024 };
 
 /* ---- dialled links ---- */
 
@@ -201,8 +201,9 @@ static void on_hub_link_accepted(void *arg, int fd)
 
 bool peer_hub_listen(struct peer_hub *hub, const char *address, char error[LISTENER_ERROR_TEXT_MAX])
 {
-    struct listener_options options = {
-        .address = address, .backlog = LISTEN_BACKLOG, .unsent_bytes_max = UNSENT_BYTES_MAX};
+    struct listener_options options = {.address = address,
+                                       .accept_queue_max = ACCEPT_QUEUE_MAX,
+                                       .unsent_bytes_max = UNSENT_BYTES_MAX};
     return listener_open(&hub->listener, hub->options.loop, &options, on_hub_link_accepted, hub,
                          error);
 }

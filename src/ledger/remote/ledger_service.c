@@ -11,7 +11,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { BACKLOG = 1024, UNSENT_BYTES_MAX = 1 << 20, SWEEP_MS = 250, FRAME_BYTES_KEPT = 1 << 20 };
+enum {
+    ACCEPT_QUEUE_MAX = 1024,
+    UNSENT_BYTES_MAX = 1 << 20,
+    SWEEP_MS = 250,
+    FRAME_BYTES_KEPT = 1 << 20
+};
 
 struct ledger_service {
     struct peer_link_options options;
@@ -241,8 +246,9 @@ static bool start_service(struct ledger_service *service, const char *address,
                           char error[LISTENER_ERROR_TEXT_MAX])
 {
     struct loop *loop = service->options.loop;
-    struct listener_options listening = {
-        .address = address, .backlog = BACKLOG, .unsent_bytes_max = UNSENT_BYTES_MAX};
+    struct listener_options listening = {.address = address,
+                                         .accept_queue_max = ACCEPT_QUEUE_MAX,
+                                         .unsent_bytes_max = UNSENT_BYTES_MAX};
     if (!listener_open(&service->listener, loop, &listening, on_service_connection, service, error))
         return false;
     if (!ledger_request_inbox_init(&service->inbox, loop, on_requests_finished, service)) {

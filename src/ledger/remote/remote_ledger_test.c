@@ -323,7 +323,7 @@ static void *run_scripted(void *arg)
 static struct ledger *open_scripted(struct scripted *scripted)
 {
     char error[LISTENER_ERROR_TEXT_MAX], address[64];
-    struct listener_options listening = {.address = "127.0.0.1:0", .backlog = 8};
+    struct listener_options listening = {.address = "127.0.0.1:0", .accept_queue_max = 8};
     worker_loop_open(&scripted->worker);
     assert_true(listener_open(&scripted->listener, &scripted->worker.loop, &listening,
                               on_scripted_connection, scripted, error));

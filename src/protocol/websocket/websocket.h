@@ -76,7 +76,8 @@ enum websocket_event {
 /* What the decoder demands of the other side; shared by all connections of a kind. */
 struct websocket_limits {
     size_t message_bytes_max;
-    bool expects_masks; /* true on a server: every frame must be masked; false on a client: none may */
+    bool
+        expects_masks; /* true on a server: every frame must be masked; false on a client: none may */
 };
 
 /* The content of an event. `data` points into the chunk or the partial; it may be changed and lasts until the
