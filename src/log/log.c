@@ -128,12 +128,12 @@ const char *log_sentence(struct slice text)
 /* Returns whether the site may write a line now, and how many lines it suppressed before. */
 static bool admit_log_line(struct log_site *site, int64_t now_ms, unsigned *suppressed)
 {
-    int64_t start_ms = atomic_load_explicit(&site->window_start_ms, memory_order_relaxed);
-    if (now_ms - start_ms >= LOG_SITE_WINDOW_MS &&
-        atomic_compare_exchange_strong_explicit(&site->window_start_ms, &start_ms, now_ms,
+    int64_t start_ms = atomic_load_explicit(&site->period_start_ms, memory_order_relaxed);
+    if (now_ms - start_ms >= LOG_SITE_PERIOD_MS &&
+        atomic_compare_exchange_strong_explicit(&site->period_start_ms, &start_ms, now_ms,
                                                 memory_order_relaxed, memory_order_relaxed))
-        atomic_store_explicit(&site->in_window, 0, memory_order_relaxed);
-    if (atomic_fetch_add_explicit(&site->in_window, 1, memory_order_relaxed) >= LOG_SITE_BURST) {
+        atomic_store_explicit(&site->in_period, 0, memory_order_relaxed);
+    if (atomic_fetch_add_explicit(&site->in_period, 1, memory_order_relaxed) >= LOG_SITE_BURST) {
         atomic_fetch_add_explicit(&site->suppressed, 1, memory_order_relaxed);
         return false;
     }

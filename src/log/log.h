@@ -30,9 +30,9 @@
 
 enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARN, LOG_LEVEL_ERROR };
 
-/* A call site writes at most LOG_SITE_BURST lines in LOG_SITE_WINDOW_MS (a few more if threads race
- * at the end of a window). */
-enum { LOG_SITE_BURST = 20, LOG_SITE_WINDOW_MS = 10000, LOG_LINE_MAX = 2048 };
+/* A call site writes at most LOG_SITE_BURST lines in LOG_SITE_PERIOD_MS (a few more if threads race
+ * at the end of a period). */
+enum { LOG_SITE_BURST = 20, LOG_SITE_PERIOD_MS = 10000, LOG_LINE_MAX = 2048 };
 
 /* log_quote() shows LOG_QUOTE_MAX bytes of a value; LOG_QUOTE_RING results are valid at a time.
  * log_sentence() shows LOG_SENTENCE_MAX bytes; a line has one sentence at most. */
@@ -41,8 +41,8 @@ enum { LOG_QUOTE_MAX = 64, LOG_QUOTE_RING = 4, LOG_SENTENCE_MAX = 512 };
 /* A call site. Only LOG_AT makes one. */
 struct log_site {
     const char *event;
-    _Atomic int64_t window_start_ms;
-    atomic_uint in_window;
+    _Atomic int64_t period_start_ms;
+    atomic_uint in_period;
     atomic_uint suppressed;
 };
 

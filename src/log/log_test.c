@@ -121,8 +121,8 @@ static void lines_beyond_the_burst_are_suppressed_and_counted(void **state)
     assert_int_equal(line_count(capture.text), LOG_SITE_BURST);
     assert_null(strstr(capture.text, "suppressed"));
 
-    /* Pretend that the window has passed. */
-    atomic_fetch_sub(&site.window_start_ms, LOG_SITE_WINDOW_MS);
+    /* Pretend that the period has passed. */
+    atomic_fetch_sub(&site.period_start_ms, LOG_SITE_PERIOD_MS);
     capture_start(&capture);
     log_write(&site, LOG_LEVEL_INFO, "n=%d", 1);
     log_write(&site, LOG_LEVEL_INFO, "n=%d", 2);

@@ -74,15 +74,15 @@ void exposition_sample(struct exposition *exposition, int64_t now_ms)
     pthread_mutex_unlock(&exposition->mutex);
 }
 
-/* Returns the youngest sample that is at least `window_s` old, else the oldest. The caller holds
+/* Returns the youngest sample that is at least `period_s` old, else the oldest. The caller holds
  * the mutex. */
 static const struct exposition_totals *find_exposition_sample(const struct exposition *exposition,
-                                                              int64_t now_ms, int window_s)
+                                                              int64_t now_ms, int period_s)
 {
     const struct exposition_totals *sample = NULL;
     for (size_t back = 1; back <= EXPOSITION_SAMPLES && back <= exposition->sample_count; back++) {
         sample = &exposition->samples[(exposition->sample_count - back) % EXPOSITION_SAMPLES];
-        if (now_ms - sample->taken_ms >= (int64_t)window_s * 1000)
+        if (now_ms - sample->taken_ms >= (int64_t)period_s * 1000)
             break;
     }
     return sample;
@@ -92,8 +92,8 @@ void exposition_write(struct buffer *out, struct exposition *exposition, int64_t
 {
     struct exposition_text text = {.out = out, .start_wall_ms = exposition->start_wall_ms};
     pthread_mutex_lock(&exposition->mutex);
-    text.rate_base = *find_exposition_sample(exposition, now_ms, METRICS_RATE_WINDOW_S);
-    text.recent_base = *find_exposition_sample(exposition, now_ms, METRICS_RECENT_WINDOW_S);
+    text.rate_base = *find_exposition_sample(exposition, now_ms, METRICS_RATE_PERIOD_S);
+    text.recent_base = *find_exposition_sample(exposition, now_ms, METRICS_RECENT_PERIOD_S);
     pthread_mutex_unlock(&exposition->mutex);
     sum_worker_metrics(&text.now, exposition, now_ms);
     exposition_text_write(&text);

@@ -4,7 +4,7 @@
  * There is one per process, shared by the workers. Each worker's `struct metrics` is added before
  * the threads start; afterwards that list does not change. One worker takes a sample of all totals
  * each second. Rates, shares and percentiles compare the present with the youngest sample that is
- * at least as old as their window, or with the oldest sample. A stalled sampler makes windows
+ * at least as old as their period, or with the oldest sample. A stalled sampler makes periods
  * longer, never wrong.
  *
  * A mutex guards the samples; it is held while a few kilobytes are copied. The workers' values are
@@ -22,8 +22,8 @@
 
 #define EXPOSITION_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-/* One more than the seconds of the widest window, so that a sample of that age exists. */
-enum { EXPOSITION_SAMPLES = METRICS_RECENT_WINDOW_S + 1 };
+/* One more than the seconds of the longest period, so that a sample of that age exists. */
+enum { EXPOSITION_SAMPLES = METRICS_RECENT_PERIOD_S + 1 };
 
 struct exposition_histogram {
     uint64_t buckets[METRICS_HISTOGRAM_BUCKETS];

@@ -131,14 +131,14 @@ static void gauges_add_up_workers_or_choose_one(void **state)
     assert_shown(text, "durability_kafka_available", 0);
 }
 
-static void rate_covers_its_window_only(void **state)
+static void rate_covers_its_period_only(void **state)
 {
     struct fixture *fixture = *state;
     assert_shown(write_text(fixture, START_MS), "heartbeat_qps", 0);
     metrics_add(&fixture->workers[0], METRIC_HEARTBEATS, 10);
     assert_shown(write_text(fixture, START_MS + 500), "heartbeat_qps", 20);
 
-    /* Add 10, then 100 a second for half a minute: the first 10 are outside of the window. */
+    /* Add 10, then 100 a second for half a minute: the first 10 are outside of the period. */
     for (int second = 1; second <= 30; second++) {
         exposition_sample(&fixture->exposition, START_MS + second * 1000);
         metrics_add(&fixture->workers[second % WORKERS], METRIC_HEARTBEATS, 100);
@@ -146,7 +146,7 @@ static void rate_covers_its_window_only(void **state)
     assert_shown(write_text(fixture, START_MS + 31000), "heartbeat_qps", 100);
     assert_shown(write_text(fixture, START_MS + 31000), "presence_transitions_per_sec", 0);
 
-    /* A stalled sampler makes the window longer. */
+    /* A stalled sampler makes the period longer. */
     assert_shown(write_text(fixture, START_MS + 50000), "heartbeat_qps", 100. / 20);
 }
 
@@ -159,14 +159,14 @@ static void sample_ring_wraps_around(void **state)
         exposition_sample(&fixture->exposition, START_MS + second * 1000);
     }
     double expected = 0;
-    for (int i = 1; i <= METRICS_RATE_WINDOW_S; i++)
-        expected += (double)(second - i) / METRICS_RATE_WINDOW_S;
+    for (int i = 1; i <= METRICS_RATE_PERIOD_S; i++)
+        expected += (double)(second - i) / METRICS_RATE_PERIOD_S;
     const char *text = write_text(fixture, START_MS + (second - 1) * 1000);
     assert_shown(text, "durability_messages_persisted_rate", expected);
 }
 
-/* The ring then does not reach back to the start of the window, so its oldest sample is used. */
-static void frequent_samples_make_windows_shorter(void **state)
+/* The ring then does not reach back to the start of the period, so its oldest sample is used. */
+static void frequent_samples_make_periods_shorter(void **state)
 {
     enum { STEP_MS = 10, STEPS = 2 * EXPOSITION_SAMPLES + 7 };
     struct fixture *fixture = *state;
@@ -200,9 +200,9 @@ static void shares_cover_the_last_minute(void **state)
     assert_shown(text, "durability_transaction_conflict_rate", 0.4);
     assert_shown(text, "fanout_delivery_skip_rate", 1);
 
-    for (int second = 1; second <= METRICS_RECENT_WINDOW_S; second++)
+    for (int second = 1; second <= METRICS_RECENT_PERIOD_S; second++)
         exposition_sample(&fixture->exposition, START_MS + second * 1000);
-    int64_t later_ms = START_MS + (METRICS_RECENT_WINDOW_S + 1) * 1000;
+    int64_t later_ms = START_MS + (METRICS_RECENT_PERIOD_S + 1) * 1000;
     metrics_add(&fixture->workers[0], METRIC_ROUTING_LOOKUPS, 10);
     metrics_add(&fixture->workers[0], METRIC_ROUTING_LOOKUP_ERRORS, 1);
     text = write_text(fixture, later_ms);
@@ -219,10 +219,10 @@ static void percentile_ignores_durations_older_than_a_minute(void **state)
     double slow = shown_value(write_text(fixture, START_MS + 10), "durability_persist_latency_p99");
     assert_true(slow > 0.5 && slow <= 1.05);
 
-    for (int second = 1; second <= METRICS_RECENT_WINDOW_S; second++)
+    for (int second = 1; second <= METRICS_RECENT_PERIOD_S; second++)
         exposition_sample(&fixture->exposition, START_MS + second * 1000);
     metrics_latency(&fixture->workers[1], LATENCY_PERSIST, 100);
-    int64_t later_ms = START_MS + (METRICS_RECENT_WINDOW_S + 1) * 1000;
+    int64_t later_ms = START_MS + (METRICS_RECENT_PERIOD_S + 1) * 1000;
     double fast = shown_value(write_text(fixture, later_ms), "durability_persist_latency_p99");
     assert_true(fast > 0.000064 && fast <= 0.000128);
 }
@@ -291,9 +291,9 @@ int main(void)
         with_fixture(every_metric_has_help_type_and_value),
         with_fixture(every_line_follows_the_format),
         with_fixture(gauges_add_up_workers_or_choose_one),
-        with_fixture(rate_covers_its_window_only),
+        with_fixture(rate_covers_its_period_only),
         with_fixture(sample_ring_wraps_around),
-        with_fixture(frequent_samples_make_windows_shorter),
+        with_fixture(frequent_samples_make_periods_shorter),
         with_fixture(shares_cover_the_last_minute),
         with_fixture(percentile_ignores_durations_older_than_a_minute),
         cmocka_unit_test(quantile_is_interpolated),

@@ -11,8 +11,8 @@ struct exposition_text {
     struct buffer *out;
     int64_t start_wall_ms;
     struct exposition_totals now;
-    struct exposition_totals rate_base;   /* start of the window of rates */
-    struct exposition_totals recent_base; /* start of the window of shares and percentiles */
+    struct exposition_totals rate_base;   /* start of the period of rates */
+    struct exposition_totals recent_base; /* start of the period of shares and percentiles */
 };
 
 /* Appends all metrics, all histograms and the facts about the process to `text->out`. */

@@ -12,8 +12,8 @@
  *   SUM, LARGEST, SMALLEST   a gauge that is set; the workers' values are added, or one is chosen.
  *                            A SMALLEST starts at 1, so a worker that never sets it does not count
  *   LARGEST_MILLE            as LARGEST, set in thousandths and shown as a share of 1
- *   RATE(counter)            growth per second over the last METRICS_RATE_WINDOW_S seconds
- *   SHARE_OF(part, whole)    part / whole, of the growth in the last METRICS_RECENT_WINDOW_S seconds
+ *   RATE(counter)            growth per second over the last METRICS_RATE_PERIOD_S seconds
+ *   SHARE_OF(part, whole)    part / whole, of the growth in the last METRICS_RECENT_PERIOD_S seconds
  *   SHARE_BESIDE(part, rest) part / (part + rest), likewise; 0 when nothing happened
  *   P99(latency)             seconds, likewise; 0 when nothing happened
  *
@@ -30,8 +30,8 @@
 
 enum {
     METRICS_WORKERS_MAX = 256,
-    METRICS_RATE_WINDOW_S = 10,
-    METRICS_RECENT_WINDOW_S = 60,
+    METRICS_RATE_PERIOD_S = 10,
+    METRICS_RECENT_PERIOD_S = 60,
     /* Bucket i counts durations of at most 2^i microseconds (the last finite one 17 s); the last
      * bucket counts all longer ones. */
     METRICS_HISTOGRAM_BUCKETS = 26
