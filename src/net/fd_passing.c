@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* The control data of a packet with one descriptor, aligned for its header. */
+/* The control data of a datagram with one descriptor, aligned for its header. */
 union rights {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(sizeof(int))];
@@ -25,16 +25,17 @@ static int make_fd_passing_socket(struct slice name, struct sockaddr_un *address
     return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
-static bool fd_passing_peer_is_our_user(int fd)
+static bool fd_passing_is_our_user(int fd)
 {
-    struct ucred peer;
-    socklen_t len = sizeof(peer);
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
+    struct ucred other_side;
+    socklen_t len = sizeof(other_side);
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &other_side, &len) == 0 &&
+           other_side.uid == geteuid();
 }
 
 /* ---- sending ---- */
 
-static bool send_fd_packet(int to, int fd, struct slice bytes)
+static bool send_fd_datagram(int to, int fd, struct slice bytes)
 {
     union rights rights = {.bytes = {0}};
     struct iovec piece = {(void *)bytes.data, bytes.len};
@@ -61,7 +62,7 @@ bool fd_passing_send(struct slice name, int fd, struct slice bytes)
     if (to < 0)
         return false;
     bool sent = connect(to, (const struct sockaddr *)&address, len) == 0 &&
-                fd_passing_peer_is_our_user(to) && send_fd_packet(to, fd, bytes);
+                fd_passing_is_our_user(to) && send_fd_datagram(to, fd, bytes);
     close(to);
     return sent;
 }
@@ -75,9 +76,9 @@ static void close_fd_sender(struct fd_passing_sender *sender)
     sender->source.fd = -1;
 }
 
-/* Returns false when the packet has not arrived yet. Drops one that is truncated, or has no bytes or no
+/* Returns false when the datagram has not arrived yet. Drops one that is truncated, or has no bytes or no
  * descriptor. */
-static bool receive_fd_packet(struct fd_passing_sender *sender, char *out)
+static bool receive_fd_datagram(struct fd_passing_sender *sender, char *out)
 {
     struct fd_passing *receiver = sender->receiver;
     union rights rights;
@@ -103,11 +104,11 @@ static bool receive_fd_packet(struct fd_passing_sender *sender, char *out)
     return true;
 }
 
-/* Takes the packet if it has arrived. When out of memory, drops the sender and its packet. */
+/* Takes the datagram if it has arrived. When out of memory, drops the sender and its datagram. */
 static void serve_fd_sender(struct fd_passing_sender *sender)
 {
     char *bytes = malloc(FD_PASSING_BYTES_MAX);
-    if (!bytes || receive_fd_packet(sender, bytes))
+    if (!bytes || receive_fd_datagram(sender, bytes))
         close_fd_sender(sender);
     free(bytes);
 }
@@ -154,14 +155,14 @@ static void on_fd_passing_ready(struct loop_source *source, uint32_t events)
         }
         if (fd < 0)
             return;
-        if (!fd_passing_peer_is_our_user(fd)) {
+        if (!fd_passing_is_our_user(fd)) {
             close(fd);
             continue;
         }
         struct fd_passing_sender *sender = find_fd_sender_place(receiver);
         sender->source.fd = fd;
         sender->number = receiver->sender_count++;
-        serve_fd_sender(sender); /* its packet has probably arrived already */
+        serve_fd_sender(sender); /* its datagram has probably arrived already */
         if (sender->source.fd >= 0 && !loop_add_level(receiver->loop, &sender->source))
             close_fd_sender(sender);
     }

@@ -1,21 +1,21 @@
 /*
  * Descriptor passing: takes connected sockets from other processes on this machine, each with bytes.
  *
- *   fd_passing_send(): connect, check the receiver's user, send one packet with bytes and descriptor, close
+ *   fd_passing_send(): connect, check the receiver's user, send one datagram with bytes and descriptor, close
  *        │
  *        ▼  a Unix socket in the abstract namespace, so no file is left behind
- *   fd_passing_open(): accept, check the sender's user ──► a sender ──its packet arrives──► `on_received`
+ *   fd_passing_open(): accept, check the sender's user ──► a sender ──its datagram arrives──► `on_received`
  *
  * Processes share a port by SO_REUSEPORT only if they run as the same user, and the same holds here: both
- * ends ask the kernel for the other's user and stop when it differs, so that another user cannot receive a
- * client's bytes under the name of a process that has exited. Each network namespace has its own names, as it has its own
- * ports.
+ * sides ask the kernel for the other's user and stop when it differs, so that another user cannot receive a
+ * client's bytes under the name of a process that has exited. Each network namespace has its own names, as
+ * it has its own ports.
  *
- * Sending never waits: the kernel queues the packet, or the sender keeps its descriptor. There is no answer; a
- * packet whose receiver exits before it reads it is lost, and the client's connection ends.
+ * Sending never waits: the kernel queues the datagram, or the sender keeps its descriptor. There is no answer; a
+ * datagram whose receiver exits before it reads it is lost, and the client's connection ends.
  *
- * Bounds: FD_PASSING_QUEUE_MAX packets in transit, FD_PASSING_BYTES_MAX bytes in each,
- * FD_PASSING_ACCEPTS_PER_TURN per turn. A packet follows its connection at once; when
+ * Bounds: FD_PASSING_QUEUE_MAX datagrams in transit, FD_PASSING_BYTES_MAX bytes in each,
+ * FD_PASSING_ACCEPTS_PER_TURN per turn. A datagram follows its connection at once; when
  * FD_PASSING_SENDERS_MAX senders have not sent theirs yet, a new one replaces the oldest. The
  * owner embeds the struct, which allocates nothing while it waits. One thread.
  */
@@ -42,7 +42,7 @@ struct fd_passing;
 /* Takes the descriptor; `bytes` are valid until it returns. */
 typedef void (*fd_passing_on_received)(void *arg, int fd, struct slice bytes);
 
-/* Another process that has connected and not sent its packet yet. */
+/* Another process that has connected and not sent its datagram yet. */
 struct fd_passing_sender {
     struct loop_source source; /* fd -1: this place is free */
     struct fd_passing *receiver;
@@ -63,7 +63,7 @@ struct fd_passing {
 bool fd_passing_open(struct fd_passing *receiver, struct loop *loop, struct slice name,
                      fd_passing_on_received on_received, void *arg);
 
-/* Packets in transit are lost. Does nothing when it is not open. */
+/* Datagrams in transit are lost. Does nothing when it is not open. */
 void fd_passing_close(struct fd_passing *receiver);
 
 /* Sends a socket and bytes to the process with that name. Returns false, having sent nothing, when no

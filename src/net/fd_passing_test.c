@@ -21,7 +21,7 @@ struct fixture {
     char name[FD_PASSING_NAME_BYTES_MAX];
     int fds[RECEIVED_MAX];
     size_t count;
-    char *bytes; /* of the last packet */
+    char *bytes; /* of the last datagram */
     size_t bytes_len;
 };
 
@@ -119,7 +119,7 @@ static void name_in_use_cannot_be_opened_again(void **state)
     receive(fixture, 1);
 }
 
-/* Connects as a sender, without sending a packet. */
+/* Connects as a sender, without sending a datagram. */
 static int connect_sender(const struct fixture *fixture)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -132,7 +132,7 @@ static int connect_sender(const struct fixture *fixture)
     return fd;
 }
 
-/* Senders without a packet must not keep out one that sends. */
+/* Senders without a datagram must not keep out one that sends. */
 static void waiting_senders_are_bounded(void **state)
 {
     enum { SENDERS = FD_PASSING_SENDERS_MAX * 2 };
@@ -150,7 +150,7 @@ static void waiting_senders_are_bounded(void **state)
         close(fds[i]);
 }
 
-/* A sender may be delayed between its connection and its packet, while many others send theirs. */
+/* A sender may be delayed between its connection and its datagram, while many others send theirs. */
 static void slow_sender_is_kept(void **state)
 {
     struct fixture *fixture = *state;
@@ -164,7 +164,7 @@ static void slow_sender_is_kept(void **state)
     close(fd);
 }
 
-static void packet_without_descriptor_is_dropped(void **state)
+static void datagram_without_descriptor_is_dropped(void **state)
 {
     struct fixture *fixture = *state;
     int fd = connect_sender(fixture);
@@ -177,7 +177,7 @@ static void packet_without_descriptor_is_dropped(void **state)
     close(fd);
 }
 
-/* Sends a packet of `bytes_len` bytes with `copies` of a descriptor. */
+/* Sends a datagram of `bytes_len` bytes with `copies` of a descriptor. */
 static void send_raw(int to, int fd, size_t copies, size_t bytes_len)
 {
     union {
@@ -200,18 +200,18 @@ static void send_raw(int to, int fd, size_t copies, size_t bytes_len)
 }
 
 /* End of file on one end of the pair shows that the other end was closed. */
-static void descriptors_of_a_dropped_packet_are_closed(void **state)
+static void descriptors_of_a_dropped_datagram_are_closed(void **state)
 {
     static const struct {
         size_t copies, bytes_len;
-    } PACKETS[] = {{1, 0}, {2, 0}, {2, 1}, {1, FD_PASSING_BYTES_MAX + 1}};
+    } DATAGRAMS[] = {{1, 0}, {2, 0}, {2, 1}, {1, FD_PASSING_BYTES_MAX + 1}};
     struct fixture *fixture = *state;
-    for (size_t i = 0; i < sizeof(PACKETS) / sizeof(PACKETS[0]); i++) {
+    for (size_t i = 0; i < sizeof(DATAGRAMS) / sizeof(DATAGRAMS[0]); i++) {
         int pair[2];
         char byte;
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
         int fd = connect_sender(fixture);
-        send_raw(fd, pair[1], PACKETS[i].copies, PACKETS[i].bytes_len);
+        send_raw(fd, pair[1], DATAGRAMS[i].copies, DATAGRAMS[i].bytes_len);
         close(pair[1]);
         loop_turn(&fixture->loop, 100);
         assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), 0); /* it was read */
@@ -222,7 +222,7 @@ static void descriptors_of_a_dropped_packet_are_closed(void **state)
     }
 }
 
-/* Sends as another user, which only root can. Returns 0 when the packet was refused. */
+/* Sends as another user, which only root can. Returns 0 when the datagram was refused. */
 static int send_as_other_user(const struct fixture *fixture)
 {
     if (setresuid(OTHER_UID, OTHER_UID, OTHER_UID) != 0)
@@ -279,10 +279,10 @@ int main(void)
         with_fixture(name_in_use_cannot_be_opened_again),
         with_fixture(waiting_senders_are_bounded),
         with_fixture(slow_sender_is_kept),
-        with_fixture(packet_without_descriptor_is_dropped),
+        with_fixture(datagram_without_descriptor_is_dropped),
         with_fixture(other_users_are_refused),
         with_fixture(receiver_pauses_when_descriptors_run_out),
-        with_fixture(descriptors_of_a_dropped_packet_are_closed),
+        with_fixture(descriptors_of_a_dropped_datagram_are_closed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

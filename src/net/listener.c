@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* With these the kernel detects peers that vanished without closing. */
+/* With these the kernel detects clients that vanished without closing. */
 enum { KEEPALIVE_IDLE_S = 60, KEEPALIVE_INTERVAL_S = 15, KEEPALIVE_PROBES = 4 };
 
 static void pause_listener(struct listener *listener)

@@ -31,11 +31,11 @@ void loop_free(struct loop *loop)
     loop->read_buffer = NULL;
 }
 
-static bool loop_control_epoll(struct loop *loop, int operation, struct loop_source *source,
+static bool loop_control_epoll(struct loop *loop, int action, struct loop_source *source,
                                uint32_t events)
 {
     struct epoll_event event = {.events = events, .data.ptr = source};
-    return epoll_ctl(loop->epoll_fd, operation, source->fd, &event) == 0;
+    return epoll_ctl(loop->epoll_fd, action, source->fd, &event) == 0;
 }
 
 bool loop_add(struct loop *loop, struct loop_source *source)
@@ -58,9 +58,9 @@ bool loop_add_level(struct loop *loop, struct loop_source *source)
 void loop_remove(struct loop *loop, struct loop_source *source)
 {
     loop_control_epoll(loop, EPOLL_CTL_DEL, source, 0);
-    for (size_t i = 0; i < loop->undelivered_count; i++)
-        if (loop->undelivered[i].data.ptr == source)
-            loop->undelivered[i].data.ptr = NULL;
+    for (size_t i = 0; i < loop->unhandled_count; i++)
+        if (loop->unhandled[i].data.ptr == source)
+            loop->unhandled[i].data.ptr = NULL;
 }
 
 void loop_defer(struct loop *loop, struct loop_task *task)
@@ -100,12 +100,12 @@ void loop_turn(struct loop *loop, int wait_ms)
         epoll_wait(loop->epoll_fd, events, LOOP_EVENTS_MAX, loop_limit_wait_ms(loop, wait_ms));
     loop->advance(&loop->clock);
     loop->turn_started_us = clock_microseconds();
-    loop->undelivered = events;
-    loop->undelivered_count = count > 0 ? (size_t)count : 0;
-    while (loop->undelivered_count > 0) {
-        const struct epoll_event *event = loop->undelivered++;
+    loop->unhandled = events;
+    loop->unhandled_count = count > 0 ? (size_t)count : 0;
+    while (loop->unhandled_count > 0) {
+        const struct epoll_event *event = loop->unhandled++;
         struct loop_source *source = event->data.ptr;
-        loop->undelivered_count--;
+        loop->unhandled_count--;
         if (source) /* otherwise it was removed meanwhile */
             source->on_ready(source, event->events);
     }

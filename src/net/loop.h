@@ -6,8 +6,8 @@
  * time); the rest is done in the next turn, which then does not wait.
  *
  * Sources are edge-triggered and registered once for reading and writing: a source stays marked as
- * readable or writable until a system call returns EAGAIN. Nothing is freed inside a callback: mark it, and free
- * it in a task.
+ * readable or writable until a system call returns EAGAIN. Nothing is freed inside a callback: mark it, and
+ * free it in a task.
  *
  * The caller owns the memory of sources, timers and tasks. One thread; only loop_stop() and the mailbox
  * (mailbox.h) may be used from others.
@@ -47,8 +47,8 @@ struct loop {
     struct clock clock;                   /* as of this turn */
     void (*advance)(struct clock *clock); /* clock_advance(); virtual time in tests */
     int64_t turn_started_us;
-    struct epoll_event *undelivered; /* events of this turn that no source has seen yet */
-    size_t undelivered_count;
+    struct epoll_event *unhandled; /* events of this turn that no source has got yet */
+    size_t unhandled_count;
     struct wheel wheel;
     struct loop_task *tasks;
     struct loop_task **tasks_end;

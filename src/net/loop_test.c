@@ -19,7 +19,7 @@ struct probe {
     struct wheel_timer timer;
     struct loop *loop;
     uint32_t events; /* all events of the last turn */
-    unsigned calls;
+    unsigned readied;
     unsigned runs;
     unsigned fired;
     unsigned defers_left; /* how often the task defers itself */
@@ -35,7 +35,7 @@ static void on_probe_ready(struct loop_source *source, uint32_t events)
 {
     struct probe *probe = CONTAINER_OF(source, struct probe, source);
     probe->events |= events;
-    probe->calls++;
+    probe->readied++;
 }
 
 static void run_probe_task(struct loop_task *task)
@@ -89,7 +89,7 @@ static int tear_down(void **state)
 static uint32_t turn(struct fixture *fixture)
 {
     fixture->probe.events = 0;
-    fixture->probe.calls = 0;
+    fixture->probe.readied = 0;
     loop_turn(&fixture->loop, 0);
     return fixture->probe.events;
 }
@@ -149,7 +149,7 @@ static void removed_source_gets_no_event_of_the_same_turn(void **state)
         assert_true(loop_add(&fixture->loop, &rivals[i].probe.source)); /* both are writable */
     }
     loop_turn(&fixture->loop, 0);
-    assert_int_equal(rivals[0].probe.calls + rivals[1].probe.calls, 1);
+    assert_int_equal(rivals[0].probe.readied + rivals[1].probe.readied, 1);
 }
 
 static void events_go_to_the_source_bound_last(void **state)

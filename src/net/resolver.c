@@ -68,7 +68,7 @@ static void *run_resolver_thread(void *arg)
     return NULL;
 }
 
-static void on_lookup_finished(struct loop_source *source, uint32_t events)
+static void on_resolver_lookup_finished(struct loop_source *source, uint32_t events)
 {
     (void)events;
     struct resolver_lookup *lookup = CONTAINER_OF(source, struct resolver_lookup, source);
@@ -123,7 +123,7 @@ struct resolver_lookup *resolver_start(struct loop *loop, const char *host, uint
     lookup->done = done;
     lookup->arg = arg;
     lookup->source =
-        (struct loop_source){eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), on_lookup_finished};
+        (struct loop_source){eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), on_resolver_lookup_finished};
     snprintf(lookup->host, sizeof(lookup->host), "%s", host);
     snprintf(lookup->port, sizeof(lookup->port), "%u", port);
     if (lookup->source.fd < 0) {

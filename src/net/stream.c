@@ -13,17 +13,17 @@
 
 enum { FETCH_AHEAD = 8 }; /* streams */
 
-static void put_stream_on_pending(struct stream *stream)
+static void queue_stream(struct stream *stream)
 {
-    if (stream->on_pending)
+    if (stream->queued)
         return;
-    stream->on_pending = true;
-    stream->next_pending = stream->set->pending;
-    stream->set->pending = stream;
+    stream->queued = true;
+    stream->next_queued = stream->set->queue;
+    stream->set->queue = stream;
     loop_defer(stream->set->loop, &stream->set->task);
 }
 
-/* `error` is an errno, or 0 when the peer closed in order. */
+/* `error` is an errno, or 0 when the other side closed in order. */
 static void end_stream(struct stream *stream, int error)
 {
     if (stream->ended)
@@ -56,7 +56,7 @@ static void read_stream_bytes(struct stream *stream)
         }
     }
     if (stream->readable && !stream->closing)
-        put_stream_on_pending(stream);
+        queue_stream(stream);
 }
 
 /* Returns the bytes sent, or -1 with errno. TLS takes one piece at a time, so they are copied together. */
@@ -132,7 +132,7 @@ struct stream_writes {
 static struct stream *collect_stream_writes(struct stream_writes *writes, struct stream *stream)
 {
     for (writes->count = 0; stream && writes->count < SEND_BATCH_MAX;
-         stream = stream->next_pending) {
+         stream = stream->next_queued) {
         struct iovec pieces[2];
         if (!stream->owner->batched || stream->tls || !can_write_stream(stream) ||
             stream->owner->gather(stream, pieces, 2) != 1)
@@ -147,10 +147,10 @@ static struct stream *collect_stream_writes(struct stream_writes *writes, struct
 
 /* Writes as many streams as one system call takes. Returns the rest of the list. It frees no stream and removes
  * none from the list. */
-static struct stream *write_stream_batch(struct stream_set *set, struct stream *pending)
+static struct stream *write_stream_batch(struct stream_set *set, struct stream *first)
 {
     struct stream_writes writes;
-    struct stream *rest = collect_stream_writes(&writes, pending);
+    struct stream *rest = collect_stream_writes(&writes, first);
     send_batch_run(set->batch, writes.sends, writes.count);
     for (size_t i = 0; i < writes.count; i++) {
         struct stream *stream = writes.streams[i];
@@ -171,7 +171,7 @@ static void release_stream(struct stream *stream)
     stream->source.fd = -1;
 }
 
-static void handle_pending_stream(struct stream *stream)
+static void handle_queued_stream(struct stream *stream)
 {
     if (can_write_stream(stream))
         write_stream(stream);
@@ -179,27 +179,27 @@ static void handle_pending_stream(struct stream *stream)
         read_stream_bytes(stream);
     if (stream->closing) {
         /* `on_closed` frees the stream, so it must be on no list by then */
-        if (!stream->on_pending) {
+        if (!stream->queued) {
             release_stream(stream);
             stream->owner->on_closed(stream);
         }
     } else if (can_write_stream(stream)) {
-        put_stream_on_pending(stream);
+        queue_stream(stream);
     }
 }
 
 /* Handles the list in parts that share a system call, so that each stream is still in the CPU's cache. */
-static void run_pending_streams(struct loop_task *task)
+static void run_stream_queue(struct loop_task *task)
 {
     struct stream_set *set = CONTAINER_OF(task, struct stream_set, task);
-    struct stream *stream = set->pending;
-    set->pending = NULL;
+    struct stream *stream = set->queue;
+    set->queue = NULL;
     while (stream) {
         struct stream *rest = set->batch ? write_stream_batch(set, stream) : NULL;
         while (stream != rest) {
-            struct stream *next = stream->next_pending;
-            stream->on_pending = false;
-            handle_pending_stream(stream);
+            struct stream *next = stream->next_queued;
+            stream->queued = false;
+            handle_queued_stream(stream);
             stream = next;
         }
     }
@@ -211,7 +211,7 @@ static void on_stream_ready(struct loop_source *source, uint32_t events)
     if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) {
         stream->writable = true;
         if (stream->want_write)
-            put_stream_on_pending(stream);
+            queue_stream(stream);
     }
     /* a TLS handshake may have to write before it can continue to read */
     if (stream->tls || events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) {
@@ -223,7 +223,7 @@ static void on_stream_ready(struct loop_source *source, uint32_t events)
 
 bool stream_set_init(struct stream_set *set, struct loop *loop)
 {
-    *set = (struct stream_set){.loop = loop, .task = {.run = run_pending_streams}};
+    *set = (struct stream_set){.loop = loop, .task = {.run = run_stream_queue}};
     set->pack = malloc(STREAM_PACK_BYTES);
     return set->pack != NULL;
 }
@@ -260,7 +260,7 @@ bool stream_move(struct stream *to, struct stream *from, const struct stream_own
         return false;
     *to = *from;
     to->owner = owner;
-    to->on_pending = false;
+    to->queued = false;
     to->in_batch = false;
     to->want_write = false;
     to->paused = false;
@@ -270,7 +270,7 @@ bool stream_move(struct stream *to, struct stream *from, const struct stream_own
     from->tls = NULL;
     stream_close(from);
     if (to->readable)
-        put_stream_on_pending(to);
+        queue_stream(to);
     return true;
 }
 
@@ -293,7 +293,7 @@ bool stream_open_moved(struct stream *stream, struct stream_set *set,
     if (!stream_open(stream, set, owner, fd, tls))
         return false;
     stream->readable = true;
-    put_stream_on_pending(stream);
+    queue_stream(stream);
     return true;
 }
 
@@ -303,7 +303,7 @@ void stream_want_write(struct stream *stream)
         return;
     stream->want_write = true;
     if (stream->writable)
-        put_stream_on_pending(stream);
+        queue_stream(stream);
 }
 
 void stream_flush(struct stream *stream)
@@ -316,7 +316,7 @@ void stream_pause(struct stream *stream, bool paused)
 {
     stream->paused = paused;
     if (!paused && stream->readable && !stream->closing)
-        put_stream_on_pending(stream);
+        queue_stream(stream);
 }
 
 void stream_close(struct stream *stream)
@@ -324,17 +324,17 @@ void stream_close(struct stream *stream)
     if (stream->closing)
         return;
     stream->closing = true;
-    put_stream_on_pending(stream);
+    queue_stream(stream);
 }
 
 void stream_drop(struct stream *stream)
 {
-    struct stream **link = &stream->set->pending;
+    struct stream **link = &stream->set->queue;
     while (*link && *link != stream)
-        link = &(*link)->next_pending;
+        link = &(*link)->next_queued;
     if (*link)
-        *link = stream->next_pending;
-    stream->on_pending = false;
+        *link = stream->next_queued;
+    stream->queued = false;
     stream->closing = true;
     release_stream(stream);
 }

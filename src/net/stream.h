@@ -4,16 +4,16 @@
  *   reading: the socket is readable → the stream reads into the loop's shared buffer, at most
  *            STREAM_READS_PER_TURN times → the owner's `on_bytes`, which must use or copy all of it
  *   writing: the owner has something to send → stream_want_write() → at the end of the turn the owner's
- *            `gather` fills an iovec with the pending bytes, one system call sends them, `on_sent` gets the
+ *            `gather` fills an iovec with the unsent bytes, one system call sends them, `on_sent` gets the
  *            number of bytes sent. The rest waits until the socket is writable again.
- *            Streams of a `batched` owner with one piece each share that call (send_batch.h).
+ *            Streams of a `batched` owner with one piece each share that system call (send_batch.h).
  *
- * So all bytes that a turn produced for a connection leave in one call, and an idle stream holds no buffer
- * at all (TLS frees its record buffers as well).
+ * So all bytes that a turn produced for a connection leave in one system call, and an idle stream holds no
+ * buffer at all (TLS frees its record buffers as well).
  *
- *   OPEN ── peer ends, error ──► ENDED ──┐
- *     └───────── stream_close() ─────────┴──► CLOSED   (the owner's `on_closed` runs once, in a task:
- *                                                       then it may free the memory)
+ *   OPEN ── other side ends, error ──► ENDED ──┐
+ *     └─────────── stream_close() ────────────┴──► CLOSED   (the owner's `on_closed` runs once, in a task:
+ *                                                            then it may free the memory)
  *
  * `on_ended` runs when no more bytes will come; the owner then calls stream_close(), at once or after it
  * has sent its last bytes. The owner embeds the struct. One thread.
@@ -38,17 +38,17 @@ struct stream_owner {
     void (*on_bytes)(struct stream *stream, char *data, size_t len);
     void (*on_ended)(struct stream *stream);
     size_t (*gather)(struct stream *stream, struct iovec *out, size_t max);
-    bool (*on_sent)(struct stream *stream, size_t bytes); /* true: more is pending */
+    bool (*on_sent)(struct stream *stream, size_t bytes); /* true: more bytes wait */
     void (*on_closed)(struct stream *stream);
     /* Other streams' callbacks may run between `gather` and `on_sent`, so the gathered bytes must not change
      * until then. `on_sent` runs also when nothing was sent, with 0. */
     bool batched;
 };
 
-/* The streams of one loop; `pending` are those with something to write, to read, or to be closed. */
+/* The streams of one loop; `queue` holds those with something to write, to read, or to be closed. */
 struct stream_set {
     struct loop *loop;
-    struct stream *pending;
+    struct stream *queue;
     struct loop_task task;
     char *pack;               /* STREAM_PACK_BYTES for TLS, which writes one piece at a time */
     struct send_batch *batch; /* NULL: each stream makes its own system calls */
@@ -59,10 +59,10 @@ struct stream {
     const struct stream_owner *owner;
     struct stream_set *set;
     struct tls_connection *tls; /* NULL: plain */
-    struct stream *next_pending;
-    bool on_pending : 1;
+    struct stream *next_queued;
+    bool queued : 1; /* in the set's queue */
     bool readable : 1;
-    bool hung_up : 1; /* the peer has ended: read until the end is reached */
+    bool hung_up : 1; /* the other side has ended: read until the end is reached */
     bool writable : 1;
     bool want_write : 1;
     bool ended : 1;
@@ -70,7 +70,7 @@ struct stream {
     bool failed : 1;   /* nothing more can be sent */
     bool paused : 1;   /* the owner takes no bytes for now */
     bool in_batch : 1; /* gathered, and `on_sent` has not run yet */
-    int error;         /* errno that ended it; 0: the peer closed in order */
+    int error;         /* errno that ended it; 0: the other side closed in order */
 };
 
 bool stream_set_init(struct stream_set *set, struct loop *loop);
@@ -99,23 +99,23 @@ bool stream_open_moved(struct stream *stream, struct stream_set *set,
 /* Requests a write at the end of the turn: there are bytes to gather. */
 void stream_want_write(struct stream *stream);
 
-/* Sends pending bytes at once, if the socket is writable: for an owner whose queue fills within one turn.
+/* Sends unsent bytes at once, if the socket is writable: for an owner whose queue fills within one turn.
  * The owner's `on_sent` or `on_ended` may run inside. */
 void stream_flush(struct stream *stream);
 
-/* Stops and resumes reading, so that TCP's backpressure slows the peer down. */
+/* Stops and resumes reading, so that TCP's backpressure slows the other side down. */
 void stream_pause(struct stream *stream, bool paused);
 
 /* Closes the stream; no callback runs any more except, in a later task, `on_closed`. Unsent bytes are lost.
- * A second call does nothing. */
+ * Does nothing when the stream is closing already. */
 void stream_close(struct stream *stream);
 
 /* Closes at once without any callback, not even `on_closed`: the memory may then be freed. Only while the
  * loop makes no turn, because a turn may hold events of it. */
 void stream_drop(struct stream *stream);
 
-/* Sends the end of the stream after the bytes sent so far, while we still read what the peer sends. Closing
- * with unread bytes would reset the connection, and our last bytes might be lost with it. */
+/* Sends the end of the stream after the bytes sent so far, while we still read what the other side sends.
+ * Closing with unread bytes would reset the connection, and our last bytes might be lost with it. */
 void stream_shutdown(struct stream *stream);
 
 /* For a stream that expects no bytes for a while: TLS frees its buffers. */

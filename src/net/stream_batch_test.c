@@ -17,7 +17,7 @@ enum { OWNERS = 600 /* more than two batches */, TEXT_BYTES = 16 };
 
 struct owner {
     struct stream stream;
-    int peer;
+    int other_side;
     char text[TEXT_BYTES];
     size_t left; /* of the text, from its start on */
     size_t pieces;
@@ -88,7 +88,7 @@ static int open_all(void **unused)
         int pair[2];
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) < 0)
             return -1;
-        owners[i].peer = pair[0];
+        owners[i].other_side = pair[0];
         owners[i].pieces = 1;
         if (!stream_open(&owners[i].stream, &set, &OWNER, pair[1], NULL))
             return -1;
@@ -104,7 +104,7 @@ static int close_all(void **unused)
     loop_turn(&loop, 0);
     for (size_t i = 0; i < OWNERS; i++) {
         assert_int_equal(owners[i].closed, 1);
-        close(owners[i].peer);
+        close(owners[i].other_side);
     }
     stream_set_free(&set);
     loop_free(&loop);
@@ -131,11 +131,11 @@ static void write_all(void)
         write_text(&owners[i]);
 }
 
-/* Returns everything that the peer received. */
-static const char *read_peer(const struct owner *owner)
+/* Returns everything that the other side received. */
+static const char *read_other_side(const struct owner *owner)
 {
     static char text[1024];
-    ssize_t got = read(owner->peer, text, sizeof(text) - 1);
+    ssize_t got = read(owner->other_side, text, sizeof(text) - 1);
     text[got > 0 ? got : 0] = '\0';
     return text;
 }
@@ -143,7 +143,7 @@ static const char *read_peer(const struct owner *owner)
 static void expect_received_once(const struct owner *owner)
 {
     assert_int_equal(owner->left, 0);
-    assert_string_equal(read_peer(owner), owner->text);
+    assert_string_equal(read_other_side(owner), owner->text);
 }
 
 static void all_streams_are_written_in_one_turn(void **state)
@@ -175,10 +175,10 @@ static void fill(struct owner *owner)
         ;
 }
 
-static void drain(const struct owner *owner)
+static void read_all(const struct owner *owner)
 {
     char bytes[4096];
-    while (read(owner->peer, bytes, sizeof(bytes)) > 0)
+    while (read(owner->other_side, bytes, sizeof(bytes)) > 0)
         ;
 }
 
@@ -195,16 +195,16 @@ static void full_socket_does_not_delay_the_others(void **state)
             expect_received_once(&owners[i]);
     assert_true(full->left > 0);
     assert_int_equal(full->empty_writes, 1); /* so that its owner may change the gathered bytes */
-    drain(full);
+    read_all(full);
     turn_for_all();
     expect_received_once(full);
 }
 
-static void lost_peer_ends_only_its_own_stream(void **state)
+static void lost_other_side_ends_only_its_own_stream(void **state)
 {
     (void)state;
     struct owner *lone = &owners[7];
-    shutdown(lone->peer, SHUT_RDWR);
+    shutdown(lone->other_side, SHUT_RDWR);
     write_all();
     turn_for_all();
     for (size_t i = 0; i < OWNERS; i++)
@@ -264,7 +264,7 @@ int main(void)
         TEST(all_streams_are_written_in_one_turn),
         TEST(streams_with_several_pieces_are_written),
         TEST(full_socket_does_not_delay_the_others),
-        TEST(lost_peer_ends_only_its_own_stream),
+        TEST(lost_other_side_ends_only_its_own_stream),
         TEST(flush_does_not_send_gathered_bytes_again),
         TEST(stream_may_close_the_others_while_written),
     };

@@ -29,7 +29,7 @@ struct owner {
 static struct loop loop;
 static struct stream_set set;
 static struct owner owner;
-static int peer;
+static int other_side;
 
 static struct owner *owner_of(struct stream *stream)
 {
@@ -89,7 +89,7 @@ static int open_pair(void **unused)
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) < 0 || !loop_init(&loop) ||
         !stream_set_init(&set, &loop))
         return -1;
-    peer = pair[0];
+    other_side = pair[0];
     return stream_open(&owner.stream, &set, &OWNER, pair[1], NULL) ? 0 : -1;
 }
 
@@ -107,17 +107,17 @@ static int close_pair(void **unused)
     assert_int_equal(owner.closed, 1);
     stream_set_free(&set);
     loop_free(&loop);
-    close(peer);
+    close(other_side);
     free(owner.in);
     return 0;
 }
 
-static void write_from_peer(const char *text)
+static void write_from_other_side(const char *text)
 {
-    assert_int_equal(write(peer, text, strlen(text)), strlen(text));
+    assert_int_equal(write(other_side, text, strlen(text)), strlen(text));
 }
 
-static void write_to_peer(const char *text, size_t len)
+static void write_to_other_side(const char *text, size_t len)
 {
     owner.out = text;
     owner.out_len = len;
@@ -136,10 +136,10 @@ static char *make_large(void)
 
 /* ---- reading ---- */
 
-static void bytes_of_the_peer_are_received(void **unused)
+static void bytes_of_the_other_side_are_received(void **unused)
 {
     (void)unused;
-    write_from_peer("hello");
+    write_from_other_side("hello");
     turn();
     assert_int_equal(owner.in_len, 5);
     assert_memory_equal(owner.in, "hello", 5);
@@ -152,8 +152,8 @@ static void reads_per_turn_are_bounded(void **unused)
     (void)unused;
     int bytes = 1 << 20;
     char *large = make_large();
-    setsockopt(peer, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-    ssize_t written = write(peer, large, LARGE_BYTES);
+    setsockopt(other_side, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+    ssize_t written = write(other_side, large, LARGE_BYTES);
     assert_true(written > 0);
     turn();
     assert_in_range(owner.received, 1, 2 * STREAM_READS_PER_TURN); /* one event, one task */
@@ -170,7 +170,7 @@ static void paused_stream_reads_after_resuming(void **unused)
 {
     (void)unused;
     stream_pause(&owner.stream, true);
-    write_from_peer("later");
+    write_from_other_side("later");
     turn();
     turn();
     assert_int_equal(owner.in_len, 0);
@@ -182,8 +182,8 @@ static void paused_stream_reads_after_resuming(void **unused)
 static void bytes_before_the_end_are_received_and_end_is_reported_once(void **unused)
 {
     (void)unused;
-    write_from_peer("last text");
-    shutdown(peer, SHUT_WR);
+    write_from_other_side("last text");
+    shutdown(other_side, SHUT_WR);
     turn();
     turn();
     assert_int_equal(owner.in_len, 9);
@@ -193,15 +193,15 @@ static void bytes_before_the_end_are_received_and_end_is_reported_once(void **un
     assert_int_equal(owner.ended, 1);
 }
 
-static void bytes_can_be_sent_after_the_peer_ended(void **unused)
+static void bytes_can_be_sent_after_the_other_side_ended(void **unused)
 {
     (void)unused;
     char in[16];
-    shutdown(peer, SHUT_WR);
+    shutdown(other_side, SHUT_WR);
     turn();
-    write_to_peer("goodbye", 7);
+    write_to_other_side("goodbye", 7);
     turn();
-    assert_int_equal(read(peer, in, sizeof(in)), 7);
+    assert_int_equal(read(other_side, in, sizeof(in)), 7);
 }
 
 static void stream_closed_in_a_callback_gets_no_more_callbacks(void **unused)
@@ -210,8 +210,8 @@ static void stream_closed_in_a_callback_gets_no_more_callbacks(void **unused)
     int bytes = 1 << 20;
     char *large = make_large();
     owner.close_on_bytes = true;
-    setsockopt(peer, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-    assert_true(write(peer, large, LARGE_BYTES) > LOOP_READ_BYTES);
+    setsockopt(other_side, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+    assert_true(write(other_side, large, LARGE_BYTES) > LOOP_READ_BYTES);
     free(large);
     turn();
     turn();
@@ -227,12 +227,12 @@ static void bytes_of_a_turn_are_sent_in_one_write(void **unused)
     (void)unused;
     char text[3000] = {0}, in[4000];
     for (int i = 0; i < 5; i++)
-        write_to_peer(text, sizeof(text));
+        write_to_other_side(text, sizeof(text));
     assert_int_equal(owner.gathered, 0);
     turn();
     assert_int_equal(owner.gathered, 1);
     assert_int_equal(owner.sent, 1);
-    assert_int_equal(read(peer, in, sizeof(in)), sizeof(text));
+    assert_int_equal(read(other_side, in, sizeof(in)), sizeof(text));
 }
 
 static void rest_is_sent_when_the_socket_is_writable_again(void **unused)
@@ -241,10 +241,10 @@ static void rest_is_sent_when_the_socket_is_writable_again(void **unused)
     char *large = make_large();
     static char in[LARGE_BYTES];
     size_t in_len = 0;
-    write_to_peer(large, LARGE_BYTES);
+    write_to_other_side(large, LARGE_BYTES);
     for (int turns = 0; in_len < LARGE_BYTES && turns < 10000; turns++) {
         turn();
-        ssize_t got = read(peer, in + in_len, sizeof(in) - in_len);
+        ssize_t got = read(other_side, in + in_len, sizeof(in) - in_len);
         in_len += got > 0 ? (size_t)got : 0;
     }
     assert_int_equal(in_len, LARGE_BYTES);
@@ -256,7 +256,7 @@ static void full_socket_is_not_retried_until_writable(void **unused)
 {
     (void)unused;
     char *large = make_large();
-    write_to_peer(large, LARGE_BYTES);
+    write_to_other_side(large, LARGE_BYTES);
     do
         turn();
     while (owner.stream.writable);
@@ -271,26 +271,26 @@ static void flush_sends_within_the_turn(void **unused)
 {
     (void)unused;
     char in[16];
-    write_to_peer("now", 3);
+    write_to_other_side("now", 3);
     stream_flush(&owner.stream);
-    assert_int_equal(read(peer, in, sizeof(in)), 3);
+    assert_int_equal(read(other_side, in, sizeof(in)), 3);
 }
 
-static void write_to_a_closed_peer_ends_the_stream(void **unused)
+static void write_to_a_closed_other_side_ends_the_stream(void **unused)
 {
     (void)unused;
-    close(peer);
+    close(other_side);
     stream_pause(&owner.stream, true); /* so that only writing detects it */
-    write_to_peer("anybody there?", 14);
+    write_to_other_side("anybody there?", 14);
     turn();
     turn();
     assert_int_equal(owner.ended, 1);
     assert_true(owner.stream.failed);
     assert_int_equal(owner.sent, 0);
-    write_to_peer("really?", 7);
+    write_to_other_side("really?", 7);
     turn();
     assert_int_equal(owner.ended, 1);
-    peer = dup(0);
+    other_side = dup(0);
 }
 
 /* ---- ending and moving ---- */
@@ -299,12 +299,12 @@ static void shutdown_sends_the_end_and_still_receives(void **unused)
 {
     (void)unused;
     char in[16];
-    write_to_peer("the end", 7);
+    write_to_other_side("the end", 7);
     turn();
     stream_shutdown(&owner.stream);
-    assert_int_equal(read(peer, in, sizeof(in)), 7);
-    assert_int_equal(read(peer, in, sizeof(in)), 0);
-    write_from_peer("one more thing");
+    assert_int_equal(read(other_side, in, sizeof(in)), 7);
+    assert_int_equal(read(other_side, in, sizeof(in)), 0);
+    write_from_other_side("one more thing");
     turn();
     assert_int_equal(owner.in_len, 14);
 }
@@ -317,7 +317,7 @@ static void moved_stream_keeps_unread_bytes(void **unused)
     memset(&target, 0, sizeof(target));
     target.in = malloc(IN_BYTES_MAX);
     stream_pause(&owner.stream, true);
-    write_from_peer("for another");
+    write_from_other_side("for another");
     turn();
     assert_true(stream_move(&target.stream, &owner.stream, &OWNER));
     turn();
@@ -329,12 +329,12 @@ static void moved_stream_keeps_unread_bytes(void **unused)
     target.out_len = 6;
     stream_want_write(&target.stream);
     turn();
-    assert_int_equal(read(peer, in, sizeof(in)), 6);
+    assert_int_equal(read(other_side, in, sizeof(in)), 6);
     stream_close(&target.stream);
     turn();
     turn();
     assert_int_equal(target.closed, 1);
-    assert_int_equal(read(peer, in, sizeof(in)), 0);
+    assert_int_equal(read(other_side, in, sizeof(in)), 0);
     free(target.in);
 }
 
@@ -351,11 +351,11 @@ static void detached_socket_continues_in_another_loop(void **unused)
     target.in = malloc(IN_BYTES_MAX);
     assert_true(loop_init(&other) && stream_set_init(&other_set, &other));
     stream_pause(&owner.stream, true);
-    write_from_peer("before");
+    write_from_other_side("before");
     turn();
     assert_true(stream_detach(&owner.stream, &fd, &tls));
     assert_false(stream_detach(&owner.stream, &fd, &tls));
-    write_from_peer(" and after");
+    write_from_other_side(" and after");
     turn();
     turn();
     assert_int_equal(owner.closed, 1); /* without the socket */
@@ -394,17 +394,17 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_pair, close_pair)
     const struct CMUnitTest tests[] = {
-        TEST(bytes_of_the_peer_are_received),
+        TEST(bytes_of_the_other_side_are_received),
         TEST(reads_per_turn_are_bounded),
         TEST(paused_stream_reads_after_resuming),
         TEST(bytes_before_the_end_are_received_and_end_is_reported_once),
-        TEST(bytes_can_be_sent_after_the_peer_ended),
+        TEST(bytes_can_be_sent_after_the_other_side_ended),
         TEST(stream_closed_in_a_callback_gets_no_more_callbacks),
         TEST(bytes_of_a_turn_are_sent_in_one_write),
         TEST(rest_is_sent_when_the_socket_is_writable_again),
         TEST(full_socket_is_not_retried_until_writable),
         TEST(flush_sends_within_the_turn),
-        TEST(write_to_a_closed_peer_ends_the_stream),
+        TEST(write_to_a_closed_other_side_ends_the_stream),
         TEST(shutdown_sends_the_end_and_still_receives),
         TEST(moved_stream_keeps_unread_bytes),
         TEST(detached_socket_continues_in_another_loop),

@@ -54,7 +54,7 @@ static SSL_CTX *make_ssl_context(const SSL_METHOD *method)
                               SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_default_passwd_cb(ssl, refuse_key_password);
     SSL_CTX_set_num_tickets(ssl, 1);
-    /* sessions are resumed by ticket; a cache on our side would only grow */
+    /* clients resume by ticket; a cache on our side would only grow */
     SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
     return ssl;
 }
@@ -124,7 +124,7 @@ void tls_context_drop(struct tls_context **context)
     free(dropped);
 }
 
-static SSL *make_ssl_session(struct tls_context *context, int fd)
+static SSL *make_ssl_connection(struct tls_context *context, int fd)
 {
     SSL *ssl = SSL_new(context->ssl);
     if (ssl && SSL_set_fd(ssl, fd) == 1)
@@ -136,7 +136,7 @@ static SSL *make_ssl_session(struct tls_context *context, int fd)
 
 struct tls_connection *tls_connection_make(struct tls_context *context, int fd)
 {
-    SSL *ssl = make_ssl_session(context, fd);
+    SSL *ssl = make_ssl_connection(context, fd);
     if (ssl)
         SSL_set_accept_state(ssl);
     return (struct tls_connection *)ssl;
@@ -145,7 +145,7 @@ struct tls_connection *tls_connection_make(struct tls_context *context, int fd)
 struct tls_connection *tls_connection_make_client(struct tls_context *context, int fd,
                                                   const char *host)
 {
-    SSL *ssl = make_ssl_session(context, fd);
+    SSL *ssl = make_ssl_connection(context, fd);
     /* a certificate names hosts or addresses; only a host name is sent to the server (RFC 6066) */
     if (ssl && X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) != 1 &&
         (SSL_set1_host(ssl, host) != 1 || SSL_set_tlsext_host_name(ssl, host) != 1)) {

@@ -42,12 +42,12 @@ void tls_connection_free(struct tls_connection **connection);
 const char *tls_distrust(struct tls_connection *connection);
 
 /* Like recv() and send() on a non-blocking socket: -1 with errno EAGAIN when the socket must become
- * readable or writable first, with EPROTO when the peer does not speak TLS. After EAGAIN a write must
+ * readable or writable first, with EPROTO when the other side does not speak TLS. After EAGAIN a write must
  * be repeated with the same bytes first. */
 ssize_t tls_read(struct tls_connection *connection, void *out, size_t max);
 ssize_t tls_write(struct tls_connection *connection, const void *data, size_t len);
 
-/* Sends close_notify once, if the socket is writable now; does not wait for that of the peer. */
+/* Sends close_notify once, if the socket is writable now; does not wait for that of the other side. */
 void tls_shutdown(struct tls_connection *connection);
 
 /* Frees the buffers of an idle connection. */

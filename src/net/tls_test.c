@@ -1,4 +1,4 @@
-/* TLS over a socket pair with OpenSSL's own client: handshake, both directions, idle sessions, bad peers. */
+/* TLS over a socket pair with OpenSSL's own client: handshake, both directions, idle connections, bad clients. */
 #include "net/tls.h"
 
 #include "base/container.h"
@@ -261,7 +261,7 @@ static void expect_client_reads(const char *text)
     assert_string_equal(in, text);
 }
 
-static void tls_1_2_and_1_3_exchange_bytes(void **state)
+static void tls_1_2_and_1_3_carry_bytes_both_ways(void **state)
 {
     int version = **(int **)state;
     SSL_set_max_proto_version(client, version);
@@ -292,7 +292,7 @@ static void older_versions_are_refused(void **unused)
     assert_true(server.stream.failed);
 }
 
-static void session_continues_after_its_buffers_were_freed(void **unused)
+static void connection_continues_after_its_buffers_were_freed(void **unused)
 {
     (void)unused;
     do_handshake();
@@ -362,7 +362,7 @@ static void many_records_are_received_whole(void **unused)
     assert_int_equal(server.in_len, sizeof(large));
 }
 
-static void plain_text_peer_is_ended(void **unused)
+static void plain_text_client_is_ended(void **unused)
 {
     (void)unused;
     const char plain[] = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";
@@ -373,7 +373,7 @@ static void plain_text_peer_is_ended(void **unused)
     assert_int_equal(server.in_len, 0);
 }
 
-static void peer_lost_in_the_handshake_is_ended(void **unused)
+static void client_lost_in_the_handshake_is_ended(void **unused)
 {
     (void)unused;
     SSL_do_handshake(client);
@@ -408,7 +408,7 @@ static void shutdown_sends_close_notify_and_still_receives(void **unused)
     assert_int_equal(server.in_len, 14);
 }
 
-static void context_outlives_its_last_reference_for_open_sessions(void **unused)
+static void context_outlives_its_last_reference_for_open_connections(void **unused)
 {
     (void)unused;
     struct tls_context *shared = tls_context_share(context);
@@ -440,18 +440,20 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unusable_files_are_named_in_the_error),
         cmocka_unit_test(encrypted_key_is_refused_without_a_prompt),
-        cmocka_unit_test_setup_teardown(tls_1_2_and_1_3_exchange_bytes, open_1_2, close_pair),
-        cmocka_unit_test_setup_teardown(tls_1_2_and_1_3_exchange_bytes, open_1_3, close_pair),
+        cmocka_unit_test_setup_teardown(tls_1_2_and_1_3_carry_bytes_both_ways, open_1_2,
+                                        close_pair),
+        cmocka_unit_test_setup_teardown(tls_1_2_and_1_3_carry_bytes_both_ways, open_1_3,
+                                        close_pair),
         TEST(older_versions_are_refused),
-        TEST(session_continues_after_its_buffers_were_freed),
+        TEST(connection_continues_after_its_buffers_were_freed),
         TEST(rest_within_a_record_loses_no_bytes),
         TEST(bytes_beyond_the_socket_buffer_arrive),
         TEST(many_records_are_received_whole),
-        TEST(plain_text_peer_is_ended),
-        TEST(peer_lost_in_the_handshake_is_ended),
+        TEST(plain_text_client_is_ended),
+        TEST(client_lost_in_the_handshake_is_ended),
         TEST(orderly_end_is_not_a_failure),
         TEST(shutdown_sends_close_notify_and_still_receives),
-        TEST(context_outlives_its_last_reference_for_open_sessions),
+        TEST(context_outlives_its_last_reference_for_open_connections),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);
 }
