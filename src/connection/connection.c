@@ -159,9 +159,9 @@ static void on_connection_timer(struct wheel_timer *timer)
 
 /* ---- input ---- */
 
-/* The peer ends the connection, by a close frame or by a violation of the protocol. */
-static void handle_peer_end(struct connection *connection, bool violation,
-                            const struct websocket_message *message)
+/* The client ends the connection, by a close frame or by a violation of the protocol. */
+static void handle_client_end(struct connection *connection, bool violation,
+                              const struct websocket_message *message)
 {
     struct slice reason = SLICE_NONE;
     if (violation) {
@@ -177,7 +177,7 @@ static void handle_peer_end(struct connection *connection, bool violation,
         connection_finish_ending(connection);
 }
 
-static void note_sign_of_life(struct connection *connection)
+static void note_connection_alive(struct connection *connection)
 {
     connection->last_heard_ms = connection_now_ms(connection);
     if (connection->unhealthy)
@@ -186,7 +186,7 @@ static void note_sign_of_life(struct connection *connection)
 
 void connection_receive(struct connection *connection, char *data, size_t len, bool binary)
 {
-    note_sign_of_life(connection);
+    note_connection_alive(connection);
     if (connection->state == CONNECTION_OPEN)
         connection->owner->on_payload(connection, data, len, binary);
 }
@@ -200,7 +200,7 @@ static void on_connection_bytes(struct stream *stream, char *data, size_t len)
             &connection->decoder, connection_frames(connection), &data, &len, &message);
         if (event == WEBSOCKET_NEED_MORE)
             return;
-        note_sign_of_life(connection);
+        note_connection_alive(connection);
         bool is_open = connection->state == CONNECTION_OPEN;
         switch (event) {
         case WEBSOCKET_TEXT:
@@ -217,7 +217,7 @@ static void on_connection_bytes(struct stream *stream, char *data, size_t len)
             break;
         case WEBSOCKET_CLOSE:
         case WEBSOCKET_ERROR:
-            handle_peer_end(connection, event == WEBSOCKET_ERROR, &message);
+            handle_client_end(connection, event == WEBSOCKET_ERROR, &message);
             break;
         default:
             break;
@@ -225,7 +225,7 @@ static void on_connection_bytes(struct stream *stream, char *data, size_t len)
     }
 }
 
-/* A peer that sent a close frame before it shut its side down still gets our close frame. */
+/* A client that sent a close frame before it shut its side down still gets our close frame. */
 static void on_connection_stream_ended(struct stream *stream)
 {
     struct connection *connection = connection_of_stream(stream);

@@ -6,39 +6,39 @@
  *   open ──► OPEN ◄─────────────────────────────────┘
  *             │ connection_end()    queues the reason, then a close frame
  *             │ connection_close()  queues a close frame
- *             │ peer's close frame  is answered
+ *             │ client's close frame is answered
  *             ▼
- *           ENDING   flushes the queue and awaits the peer's close frame, close_timeout at most
+ *           ENDING   flushes the queue and awaits the client's close frame, close_timeout at most
  *             │ both close frames seen and the queue empty, or time is up
  *             ▼
  *           GONE     the socket is closed; `on_gone` runs and the owner frees
  *
- * A peer that vanishes (end of stream, reset) takes the connection from OPEN to GONE. `on_left` runs exactly
- * once, when OPEN ends; from then on the owner delivers nothing more to it.
+ * A client that vanishes (end of stream, reset) takes the connection from OPEN to GONE. `on_left` runs exactly
+ * once, when OPEN ends; from then on the owner sends nothing more to it.
  *
- * Slow consumers: at the warning level of the queue a line is logged. At the critical level the peer is sent
- * SLOW_CONSUMER and gets a grace period. Below the warning level it has recovered; otherwise it is ended when
+ * Slow consumers: at the warning level of the queue a line is logged. At the critical level the client is
+ * sent SLOW_CONSUMER and gets a grace period. Below the warning level it has recovered; otherwise it is ended when
  * the grace period is over. A full queue takes nothing more, and the end is certain.
  *
  * Out of memory: a message that cannot be queued is not dropped silently. connection_fail() ends the
- * connection and sends the peer the reason if there is memory for that. A close frame that needs no memory is kept
- * ready, so that every end is signalled.
+ * connection and sends the client the reason if there is memory for that. A close frame that needs no memory
+ * is kept ready, so that every end is signalled.
  *
- * A peer that violates the protocol is not read any more. It is sent a close frame and our end of the
+ * A client that violates the protocol is not read any more. It is sent a close frame and our end of the
  * stream, and its own end is awaited, because a reset could destroy the close frame.
  *
  * States and owed messages: a message with a key is the state of something (presence, typing); the next
- * state or a query makes up for a lost one. A message without a key is owed to the peer. From the warning
+ * state or a query makes up for a lost one. A message without a key is owed to the client. From the warning
  * level on, a state that replaces none in the queue is shed, which leaves the space to owed messages. These
  * are never replaced, reordered or removed. From the first one that does not fit they are refused:
- * connection_queue() returns false, and the owner lists them in `sync_from`. When the queue has drained again,
- * `on_recovered` makes up for shed states.
+ * connection_queue() returns false, and the owner lists them in `sync_from`. When the queue is below the
+ * warning level again, `on_recovered` makes up for shed states.
  *
- * Pending replies: an end that was announced or comes by the clock (draining, lifetime, token) waits for
- * them, CONNECTION_OWED_MAX_MS at most; `closing` is set meanwhile and new commands are refused.
+ * Pending replies: an end that is known in advance (draining, lifetime, token) waits for them,
+ * CONNECTION_OWED_MAX_MS at most; `closing` is set meanwhile and new commands are refused.
  *
- * Signs of life: any complete message or control frame. After the unhealthy time without one the peer is
- * pinged and `connection_healthy()` is false. After the lease window the connection is ended.
+ * Signs of life: any complete message or control frame. After the unhealthy time without one the client is
+ * pinged and `connection_healthy()` is false. After the expiry window the connection is ended.
  *
  * The struct is embedded in its owner's. One timer drives everything timed, so that a heartbeat costs one
  * assignment. One thread.
@@ -61,25 +61,25 @@
 struct connection;
 
 struct connection_owner {
-    /* A whole text or binary message came. `data` may be written to and lasts for the call. */
+    /* A whole text or binary message came. `data` may be written to and is valid until this returns. */
     void (*on_payload)(struct connection *connection, char *data, size_t len, bool binary);
-    /* Runs while OPEN when it is due, and when an unhealthy peer is heard again. Returns when it is due next
+    /* Runs while OPEN when it is due, and when an unhealthy client is heard again. Returns when it is due next
      * (monotonic ms). */
     int64_t (*on_tick)(struct connection *connection);
     /* OPEN has ended. */
     void (*on_left)(struct connection *connection);
     /* May be NULL. Whether replies are pending that an orderly end should wait for. */
     bool (*owes_replies)(const struct connection *connection);
-    /* May be NULL. Where the peer should start to sync after messages that were not queued; the points last
-     * for the call. */
+    /* May be NULL. Where the client should start to sync after messages that were not queued; the points are
+     * borrowed and used at once. */
     size_t (*sync_from)(const struct connection *connection, const struct sync_point **points);
-    /* May be NULL. The queue has drained again after states were shed: send the current states. */
+    /* May be NULL. The queue is below the warning level again after states were shed: send the current states. */
     void (*on_recovered)(struct connection *connection);
-    /* May be NULL: a WebSocket ping is sent. Asks the peer for a sign of life; false: out of memory. */
+    /* May be NULL: a WebSocket ping is sent. Asks the client for a sign of life; false: out of memory. */
     bool (*send_ping)(struct connection *connection);
     /* May be NULL. The connection's user, for the log; empty while unknown. */
     struct slice (*user_id)(const struct connection *connection);
-    /* The last call: frees the memory. */
+    /* Runs last: frees the memory. */
     void (*on_gone)(struct connection *connection);
 };
 
@@ -130,7 +130,7 @@ struct connection {
     int64_t grace_until_ms; /* of a slow consumer; 0: none */
     uint8_t state;          /* enum connection_state */
     uint8_t ends_as;        /* enum closing_reason at ends_at_ms */
-    bool end_was_told : 1;
+    bool end_was_sent : 1;  /* connection_closing is queued or sent */
     bool unhealthy : 1;
     bool warned : 1;
     bool overflowed : 1;
@@ -138,7 +138,7 @@ struct connection {
     bool close_received : 1;
     bool close_owed : 1; /* ENDING: the close frame could not be queued yet */
     bool closing : 1;    /* its end is due and waits for pending replies */
-    bool broken : 1;     /* the peer violated the protocol and is not read any more */
+    bool broken : 1;     /* the client violated the protocol and is not read any more */
     bool silent : 1;     /* the user is not known yet: no messages are sent */
 };
 
@@ -177,7 +177,7 @@ bool connection_take_payload(struct connection *connection, struct buffer *out, 
 void connection_gone(struct connection *connection);
 
 /* Upgrades: from now on the WebSocket of `from` carries `to`, with what `from` has received of an incomplete
- * message. `from` goes without a message to its peer (its owner's `on_left` and `on_gone` run as always). Not
+ * message. `from` goes without a message to its client (its owner's `on_left` and `on_gone` run as always). Not
  * to be called within a callback of either. Returns false and changes nothing when `from` has not sent its
  * whole queue, or is closing. */
 bool connection_take_over(struct connection *to, struct connection *from);
@@ -198,22 +198,22 @@ bool connection_send_frame(struct connection *connection, enum websocket_opcode 
  * turn, so that the caller may be iterating over connections. */
 void connection_fail(struct connection *connection);
 
-/* Sends the peer the reason and when to reconnect, then closes. Does nothing unless OPEN. */
+/* Sends the client the reason and when to reconnect, then closes. Does nothing unless OPEN. */
 void connection_end(struct connection *connection, enum closing_reason reason,
                     int64_t reconnect_after_ms);
 
 /* Closes with a code and a reason only. Does nothing unless OPEN. */
 void connection_close(struct connection *connection, unsigned code, struct slice reason);
 
-/* Ends the connection without waiting for the peer: it is GONE after this turn. */
+/* Ends the connection without waiting for the client: it is GONE after this turn. */
 void connection_cut(struct connection *connection);
 
-/* Announces the end to the peer at once and ends the connection at `at_ms`, or when an earlier limit is reached:
+/* Sends the client the reason at once and ends the connection at `at_ms`, or when an earlier limit is reached:
  * for draining. This reason then stays, and nothing revokes it. */
 void connection_end_at(struct connection *connection, enum closing_reason reason, int64_t at_ms,
                        int64_t reconnect_after_ms);
 
-/* Ends the connection at `at_ms`, unannounced, unless an earlier end is set: lifetime, token expiry. */
+/* Ends the connection at `at_ms`, without a warning before, unless an earlier end is set: lifetime, token expiry. */
 void connection_limit(struct connection *connection, enum closing_reason reason, int64_t at_ms);
 
 /* Revokes a limit with this reason. */
@@ -233,7 +233,7 @@ static inline bool connection_healthy(const struct connection *connection, int64
            connection->context->config->gateway.timeouts.heartbeat_timeout_ms;
 }
 
-/* The limits of the peer's messages. An unauthenticated peer may send no more than authentication needs. */
+/* The limits of the client's messages. An unauthenticated client may send no more than authentication needs. */
 static inline const struct websocket_limits *connection_frames(const struct connection *connection)
 {
     const struct connection_context *context = connection->context;

@@ -1,4 +1,4 @@
-/* The end of a connection: announce the reason, send a close frame with the matching code, flush, close. */
+/* The end of a connection: send the reason, then a close frame with the matching code, flush, close. */
 #include "connection/connection_internal.h"
 #include "protocol/websocket/websocket_encode.h"
 
@@ -77,15 +77,15 @@ void connection_cut(struct connection *connection)
     connection_hang_up(connection);
 }
 
-static void announce_connection_end(struct connection *connection, enum closing_reason reason,
+static void send_connection_closing(struct connection *connection, enum closing_reason reason,
                                     int64_t reconnect_after_ms)
 {
     const struct sync_point *points = NULL;
     size_t count =
         connection->owner->sync_from ? connection->owner->sync_from(connection, &points) : 0;
-    if (connection->silent || (connection->end_was_told && count == 0))
+    if (connection->silent || (connection->end_was_sent && count == 0))
         return;
-    connection->end_was_told = connection_push_message(
+    connection->end_was_sent = connection_push_message(
         connection, &(struct message){.type = MESSAGE_CONNECTION_CLOSING,
                                       .closing = {.reason = reason,
                                                   .reconnect_allowed = true,
@@ -123,7 +123,7 @@ void connection_end(struct connection *connection, enum closing_reason reason,
 {
     if (connection->state != CONNECTION_OPEN)
         return;
-    announce_connection_end(connection, reason, reconnect_after_ms);
+    send_connection_closing(connection, reason, reconnect_after_ms);
     count_connection_end(connection, reason);
     connection_start_ending(connection, CLOSE_CODES[reason], slice_of(closing_reason_name(reason)));
 }
@@ -133,7 +133,7 @@ void connection_limit(struct connection *connection, enum closing_reason reason,
     if (connection->state != CONNECTION_OPEN || at_ms >= connection->ends_at_ms)
         return;
     connection->ends_at_ms = at_ms;
-    if (!connection->end_was_told)
+    if (!connection->end_was_sent)
         connection->ends_as = (uint8_t)reason;
     connection_wake_at(connection, at_ms);
 }
@@ -149,7 +149,7 @@ void connection_end_at(struct connection *connection, enum closing_reason reason
 {
     if (connection->state != CONNECTION_OPEN)
         return;
-    announce_connection_end(connection, reason, reconnect_after_ms);
+    send_connection_closing(connection, reason, reconnect_after_ms);
     connection->ends_as = (uint8_t)reason;
     connection_limit(connection, reason, at_ms);
 }

@@ -189,14 +189,14 @@ static size_t play_without_memory(alloc_fault_start fail_at, size_t n)
 static void one_failing_allocation_leaves_no_client_without_a_reply_or_close(void **unused)
 {
     (void)unused;
-    /* the number of allocations that failed in turn */
+    /* the number of allocations that failed, one in each run */
     assert_in_range(alloc_fault_sweep(alloc_fault_after, play_without_memory), 50, 5000);
 }
 
 static void no_memory_from_any_point_on_leaves_no_client_without_a_reply_or_close(void **unused)
 {
     (void)unused;
-    /* the number of allocations that failed in turn */
+    /* the number of allocations that failed, one in each run */
     assert_in_range(alloc_fault_sweep(alloc_fault_from, play_without_memory), 50, 5000);
 }
 

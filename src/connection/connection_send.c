@@ -3,8 +3,8 @@
 #include "log/log.h"
 #include "protocol/websocket/websocket_encode.h"
 
-static enum outbound_result push_to_outbound(struct connection *connection, struct blob *blob,
-                                             uint64_t key, bool use_reserve)
+static enum outbound_result push_connection_blob(struct connection *connection, struct blob *blob,
+                                                 uint64_t key, bool use_reserve)
 {
     struct connection_context *context = connection->context;
     enum outbound_result result =
@@ -22,7 +22,7 @@ bool connection_push(struct connection *connection, struct blob *blob, uint64_t 
 {
     if (!blob)
         return false;
-    enum outbound_result result = push_to_outbound(connection, blob, key, true);
+    enum outbound_result result = push_connection_blob(connection, blob, key, true);
     return result == OUTBOUND_QUEUED || result == OUTBOUND_SUPERSEDED;
 }
 
@@ -122,14 +122,14 @@ bool connection_queue(struct connection *connection, struct blob *blob, uint64_t
         return false;
     }
     metrics_count(connection->context->metrics, METRIC_MESSAGES_OUT);
-    enum outbound_result result = push_to_outbound(connection, blob, key, false);
+    enum outbound_result result = push_connection_blob(connection, blob, key, false);
     if (result == OUTBOUND_NO_MEMORY) {
         connection_fail(connection);
         return false;
     }
     connection->overflowed = result == OUTBOUND_FULL;
     if (connection->outbound.count > 1 || connection->overflowed) {
-        /* One turn of the loop may bring more than the queue holds, however fast the peer reads. So the
+        /* One turn of the loop may bring more than the queue holds, however fast the client reads. So the
          * socket takes what it can before the level is judged. */
         const struct config_outbound *limits =
             &connection->context->config->gateway.backpressure.outbound;

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { UNHEALTHY_MS = 10000, WINDOW_MS = 15000, CLOSE_TIMEOUT_MS = 5000 };
+enum { UNHEALTHY_MS = 10000, EXPIRY_WINDOW_MS = 15000, CLOSE_TIMEOUT_MS = 5000 };
 
 static struct world world;
 static struct client alice, bob;
@@ -31,7 +31,7 @@ static int close_world(void **unused)
 
 /* ---- signs of life ---- */
 
-static void silent_peer_is_pinged_at_the_unhealthy_time_and_ended_at_the_window(void **unused)
+static void silent_client_is_pinged_when_unhealthy_and_ended_after_the_expiry_window(void **unused)
 {
     (void)unused;
     client_connect(&alice, &world, "alice");
@@ -41,7 +41,7 @@ static void silent_peer_is_pinged_at_the_unhealthy_time_and_ended_at_the_window(
     world_advance(&world, 1);
     assert_int_equal(client_next(&alice), CLIENT_PING);
     assert_int_equal(world_metric(&world, METRIC_CONNECTION_UNHEALTHY), 1);
-    world_advance(&world, WINDOW_MS - UNHEALTHY_MS - 1);
+    world_advance(&world, EXPIRY_WINDOW_MS - UNHEALTHY_MS - 1);
     client_expect_nothing(&alice);
     assert_int_equal(world_presence(&world, "alice").status, PRESENCE_ONLINE);
     world_advance(&world, 1);
@@ -51,11 +51,11 @@ static void silent_peer_is_pinged_at_the_unhealthy_time_and_ended_at_the_window(
     assert_int_equal(world_metric(&world, METRIC_CONNECTION_TIMEOUT), 1);
 }
 
-static void pong_makes_the_peer_healthy_and_the_next_silence_is_pinged(void **unused)
+static void pong_makes_the_client_healthy_and_the_next_silence_is_pinged(void **unused)
 {
     (void)unused;
     client_connect(&alice, &world, "alice");
-    world_advance(&world, WINDOW_MS - 1);
+    world_advance(&world, EXPIRY_WINDOW_MS - 1);
     assert_int_equal(client_next(&alice), CLIENT_PING);
     client_frame(&alice, CLIENT_PONG, "", 0);
     world_settle(&world);
@@ -153,7 +153,7 @@ static void command_before_a_close_frame_is_answered(void **unused)
     client_expect_end(&alice);
 }
 
-static void peer_that_does_not_answer_our_close_frame_is_cut_off_after_the_timeout(void **unused)
+static void client_that_does_not_answer_our_close_frame_is_cut_off_after_the_timeout(void **unused)
 {
     (void)unused;
     client_connect(&alice, &world, "alice");
@@ -180,7 +180,7 @@ static void both_sides_may_close_at_once(void **unused)
     client_expect_end(&alice);
 }
 
-static void peer_that_shuts_its_side_down_is_gone(void **unused)
+static void client_that_shuts_its_side_down_is_gone(void **unused)
 {
     (void)unused;
     client_connect(&alice, &world, "alice");
@@ -189,7 +189,7 @@ static void peer_that_shuts_its_side_down_is_gone(void **unused)
     assert_int_equal(world_presence(&world, "alice").status, PRESENCE_OFFLINE);
 }
 
-static void peer_that_sends_a_close_frame_and_shuts_its_side_down_is_answered(void **unused)
+static void client_that_sends_a_close_frame_and_shuts_its_side_down_is_answered(void **unused)
 {
     (void)unused;
     client_connect(&alice, &world, "alice");
@@ -199,7 +199,7 @@ static void peer_that_sends_a_close_frame_and_shuts_its_side_down_is_answered(vo
     client_expect_end(&alice);
 }
 
-static void peer_that_vanishes_is_gone_at_once(void **unused)
+static void client_that_vanishes_is_gone_at_once(void **unused)
 {
     (void)unused;
     client_connect(&alice, &world, "alice");
@@ -212,9 +212,9 @@ static void peer_that_vanishes_is_gone_at_once(void **unused)
     client_hang_up(&bob);
 }
 
-/* The close frame must reach a peer that is still sending. A socket closed over unread bytes is reset, and
- * the peer may lose what it has not read, so the server reads on until the peer ends. */
-static void peer_that_goes_on_sending_after_a_violation_gets_the_close_frame(void **unused)
+/* The close frame must reach a client that is still sending. A socket closed over unread bytes is reset, and
+ * the client may lose what it has not read, so the server reads on until the client ends. */
+static void client_that_goes_on_sending_after_a_violation_gets_the_close_frame(void **unused)
 {
     (void)unused;
     static const char junk[60000];
@@ -233,7 +233,7 @@ static void peer_that_goes_on_sending_after_a_violation_gets_the_close_frame(voi
     assert_int_equal(world.handlers->connections.count, 0);
 }
 
-static void peer_that_stays_after_a_violation_is_cut_off_after_the_timeout(void **unused)
+static void client_that_stays_after_a_violation_is_cut_off_after_the_timeout(void **unused)
 {
     (void)unused;
     client_connect(&alice, &world, "alice");
@@ -276,8 +276,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
-        TEST(silent_peer_is_pinged_at_the_unhealthy_time_and_ended_at_the_window),
-        TEST(pong_makes_the_peer_healthy_and_the_next_silence_is_pinged),
+        TEST(silent_client_is_pinged_when_unhealthy_and_ended_after_the_expiry_window),
+        TEST(pong_makes_the_client_healthy_and_the_next_silence_is_pinged),
         TEST(any_frame_is_a_sign_of_life),
         TEST(incomplete_frame_is_no_sign_of_life),
         TEST(ping_is_answered_with_its_payload),
@@ -285,13 +285,13 @@ int main(void)
         TEST(close_frame_is_answered_with_its_code_and_the_socket_is_closed),
         TEST(messages_after_a_close_frame_are_ignored),
         TEST(command_before_a_close_frame_is_answered),
-        TEST(peer_that_does_not_answer_our_close_frame_is_cut_off_after_the_timeout),
+        TEST(client_that_does_not_answer_our_close_frame_is_cut_off_after_the_timeout),
         TEST(both_sides_may_close_at_once),
-        TEST(peer_that_shuts_its_side_down_is_gone),
-        TEST(peer_that_sends_a_close_frame_and_shuts_its_side_down_is_answered),
-        TEST(peer_that_vanishes_is_gone_at_once),
-        TEST(peer_that_goes_on_sending_after_a_violation_gets_the_close_frame),
-        TEST(peer_that_stays_after_a_violation_is_cut_off_after_the_timeout),
+        TEST(client_that_shuts_its_side_down_is_gone),
+        TEST(client_that_sends_a_close_frame_and_shuts_its_side_down_is_answered),
+        TEST(client_that_vanishes_is_gone_at_once),
+        TEST(client_that_goes_on_sending_after_a_violation_gets_the_close_frame),
+        TEST(client_that_stays_after_a_violation_is_cut_off_after_the_timeout),
         TEST(violation_while_ending_does_not_prolong_the_end),
         TEST(message_beyond_the_limit_closes_with_1009),
     };

@@ -25,8 +25,8 @@ static size_t fill(struct outbound *outbound, struct blob *blobs[MESSAGES], bool
     return refused;
 }
 
-static void drain(struct outbound *outbound, struct blob *blobs[MESSAGES],
-                  const bool queued[MESSAGES])
+static void send_all(struct outbound *outbound, struct blob *blobs[MESSAGES],
+                     const bool queued[MESSAGES])
 {
     for (size_t i = 0; i < MESSAGES; i++) {
         struct iovec piece;
@@ -52,7 +52,7 @@ static void message_is_not_queued_when_out_of_memory(void **state)
         size_t refused = fill(&outbound, blobs, queued);
         failed = alloc_fault_off();
         assert_int_equal(refused, failed);
-        drain(&outbound, blobs, queued);
+        send_all(&outbound, blobs, queued);
         outbound_free(&outbound);
     }
     for (size_t i = 0; i < MESSAGES; i++) {

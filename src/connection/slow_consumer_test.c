@@ -70,7 +70,7 @@ static void fill_to(unsigned count)
 }
 
 /* Reads a little at a time until no more than `count` wait. */
-static void drain_to(unsigned count)
+static void read_down_to(unsigned count)
 {
     while (connection()->outbound.count > count) {
         client_read(&alice, 512);
@@ -104,7 +104,7 @@ static void queue_below_the_warning_level_has_no_effect(void **unused)
     assert_int_equal(connection()->grace_until_ms, 0);
 }
 
-static void queue_at_the_warning_level_does_not_warn_the_peer(void **unused)
+static void queue_at_the_warning_level_does_not_warn_the_client(void **unused)
 {
     (void)unused;
     fill_to(WARNING);
@@ -112,11 +112,11 @@ static void queue_at_the_warning_level_does_not_warn_the_peer(void **unused)
     fill_to(CRITICAL - 1);
     assert_int_equal(connection()->grace_until_ms, 0);
     assert_int_equal(world_metric(&world, METRIC_SLOW_CONSUMER_WARNINGS), 0);
-    drain_to(WARNING - 1);
+    read_down_to(WARNING - 1);
     assert_false(connection()->warned);
 }
 
-static void queue_at_the_critical_level_warns_the_peer_and_starts_the_grace_period(void **unused)
+static void queue_at_the_critical_level_warns_the_client_and_starts_the_grace_period(void **unused)
 {
     (void)unused;
     fill_to(CRITICAL - 1);
@@ -135,9 +135,9 @@ static void queue_below_the_warning_level_again_has_recovered(void **unused)
     fill_to(CRITICAL - 1);
     push_one();
     world_advance(&world, GRACE_MS - 1);
-    drain_to(WARNING);
+    read_down_to(WARNING);
     assert_int_not_equal(connection()->grace_until_ms, 0);
-    drain_to(WARNING - 1);
+    read_down_to(WARNING - 1);
     assert_int_equal(connection()->grace_until_ms, 0);
     world_advance(&world, 1);
     assert_true(connection_is_open(connection()));
@@ -150,7 +150,7 @@ static void second_slow_phase_gets_a_new_warning_and_a_new_grace_period(void **u
     fill_to(CRITICAL - 1);
     push_one();
     world_advance(&world, GRACE_MS - 1);
-    drain_to(WARNING - 1);
+    read_down_to(WARNING - 1);
     fill_to(CRITICAL - 1);
     push_one();
     assert_int_equal(connection()->grace_until_ms, world_now(&world) + GRACE_MS);
@@ -158,7 +158,7 @@ static void second_slow_phase_gets_a_new_warning_and_a_new_grace_period(void **u
 }
 
 /* Contacts' changes come without a subscription, so only this makes up for lost ones. */
-static void recovered_peer_is_told_the_shed_states_of_contacts(void **unused)
+static void recovered_client_receives_the_shed_states_of_contacts(void **unused)
 {
     (void)unused;
     struct client bob;
@@ -175,12 +175,12 @@ static void recovered_peer_is_told_the_shed_states_of_contacts(void **unused)
     client_hang_up(&bob);
 }
 
-static void peer_that_has_not_recovered_after_the_grace_period_is_closed(void **unused)
+static void client_that_has_not_recovered_after_the_grace_period_is_closed(void **unused)
 {
     (void)unused;
     fill_to(CRITICAL - 1);
     push_one();
-    drain_to(WARNING); /* falling below critical is not enough */
+    read_down_to(WARNING); /* falling below critical is not enough */
     world_advance(&world, GRACE_MS - 1);
     assert_non_null(world_session(&world, "alice"));
     world_advance(&world, 1);
@@ -192,7 +192,7 @@ static void peer_that_has_not_recovered_after_the_grace_period_is_closed(void **
     client_expect_closing(&alice, "slow_consumer", 4003);
 }
 
-static void peer_that_never_reads_is_cut_off_when_the_close_times_out(void **unused)
+static void client_that_never_reads_is_cut_off_when_the_close_times_out(void **unused)
 {
     (void)unused;
     fill_to(CRITICAL - 1);
@@ -299,13 +299,13 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
         TEST(queue_below_the_warning_level_has_no_effect),
-        TEST(queue_at_the_warning_level_does_not_warn_the_peer),
-        TEST(queue_at_the_critical_level_warns_the_peer_and_starts_the_grace_period),
+        TEST(queue_at_the_warning_level_does_not_warn_the_client),
+        TEST(queue_at_the_critical_level_warns_the_client_and_starts_the_grace_period),
         TEST(queue_below_the_warning_level_again_has_recovered),
         TEST(second_slow_phase_gets_a_new_warning_and_a_new_grace_period),
-        TEST(recovered_peer_is_told_the_shed_states_of_contacts),
-        TEST(peer_that_has_not_recovered_after_the_grace_period_is_closed),
-        TEST(peer_that_never_reads_is_cut_off_when_the_close_times_out),
+        TEST(recovered_client_receives_the_shed_states_of_contacts),
+        TEST(client_that_has_not_recovered_after_the_grace_period_is_closed),
+        TEST(client_that_never_reads_is_cut_off_when_the_close_times_out),
         TEST(full_queue_takes_nothing_more_and_the_connection_ends),
         TEST(queue_is_bounded_in_bytes_too),
         TEST(message_too_large_for_the_remaining_space_ends_the_connection),

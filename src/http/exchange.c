@@ -67,7 +67,7 @@ void exchange_watch(struct exchange *exchange, exchange_ended_hook on_ended, voi
 
 /* Browsers on allowed origins may read answers. Tokens travel in headers, never in cookies; an origin that is
  * allowed by name may send cookies all the same, since a load balancer may use them for stickiness. */
-static void write_cors_headers(struct buffer *out, const struct exchange *exchange)
+static void exchange_write_cors_headers(struct buffer *out, const struct exchange *exchange)
 {
     bool by_name = exchange->listener->config->gateway.allowed_origins.count > 0;
     struct slice origin = http1_header(&exchange->head, SLICE("Origin"));
@@ -94,7 +94,7 @@ void exchange_reply(struct exchange **exchange, unsigned status, const char *con
                   http_date_text(&listener->date, listener->loop->clock.wall_ms));
     if (status != 204)
         buffer_printf(out, "Content-Type: %s\r\nContent-Length: %zu\r\n", content_type, body.len);
-    write_cors_headers(out, *exchange);
+    exchange_write_cors_headers(out, *exchange);
     buffer_append_text(out, headers);
     if (connection->close_after)
         buffer_append_text(out, "Connection: close\r\n");

@@ -106,7 +106,7 @@ static void requests_are_answered_or_the_connection_closed_when_out_of_memory(vo
         size_t n = 1;
         while (send_requests_without_memory(starts[i], n))
             n++;
-        assert_in_range(n, 50, 5000); /* the number of allocations that failed in turn */
+        assert_in_range(n, 50, 5000); /* the number of allocations that failed, one in each run */
     }
     world_close(&world);
 }

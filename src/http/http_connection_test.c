@@ -114,7 +114,7 @@ static void client_that_stays_after_its_last_answer_is_cut_off(void **unused)
     assert_int_equal(world.rest->listener.connection_count, 0);
 }
 
-/* ---- requests in turn ---- */
+/* ---- requests one after the other ---- */
 
 static void pipelined_requests_are_answered_in_order_one_at_a_time(void **unused)
 {

@@ -15,7 +15,7 @@ static const char MONTHS[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                  "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
 /* Proves to the compiler that the number has two digits. */
-static unsigned two_digits(int number)
+static unsigned http_date_two_digits(int number)
 {
     return (unsigned)number % 100;
 }
@@ -33,8 +33,8 @@ const char *http_date_text(struct http_date *date, int64_t wall_ms)
     date->second = second;
     gmtime_r(&(time_t){(time_t)second}, &tm);
     snprintf(date->text, sizeof(date->text), "%s, %02u %s %04u %02u:%02u:%02u GMT",
-             DAYS[tm.tm_wday], two_digits(tm.tm_mday), MONTHS[tm.tm_mon],
-             (unsigned)(tm.tm_year + 1900) % 10000, two_digits(tm.tm_hour), two_digits(tm.tm_min),
-             two_digits(tm.tm_sec));
+             DAYS[tm.tm_wday], http_date_two_digits(tm.tm_mday), MONTHS[tm.tm_mon],
+             (unsigned)(tm.tm_year + 1900) % 10000, http_date_two_digits(tm.tm_hour),
+             http_date_two_digits(tm.tm_min), http_date_two_digits(tm.tm_sec));
     return date->text;
 }

@@ -15,7 +15,7 @@ struct http_date {
     char text[HTTP_DATE_LEN + 1];
 };
 
-/* The text, terminated; valid until the next call. Years outside 0..9999 are clamped. */
+/* The text, terminated; valid until the next http_date_text(). Years outside 0..9999 are clamped. */
 const char *http_date_text(struct http_date *date, int64_t wall_ms);
 
 #endif

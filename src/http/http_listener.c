@@ -26,8 +26,8 @@ void http_listener_accept(struct http_listener *listener, int fd)
     if ((!listener->tls || tls) && http_connection_open(listener, fd, tls, false))
         return;
     metrics_count(listener->metrics, METRIC_CONNECTIONS_REFUSED);
-    if (!listener
-             ->tls) /* best effort: if the socket is not writable, the client is closed without it */
+    /* best effort: if the socket is not writable, it is closed without an answer */
+    if (!listener->tls)
         send(fd, REFUSED, sizeof(REFUSED) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     tls_connection_free(&tls);
     close(fd);
