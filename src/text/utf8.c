@@ -11,7 +11,7 @@
 
 #define HIGH_BITS UINT64_C(0x8080808080808080)
 
-static bool word_is_ascii(const unsigned char *at)
+static bool utf8_word_is_ascii(const unsigned char *at)
 {
     uint64_t word;
     memcpy(&word, at, sizeof word);
@@ -20,12 +20,12 @@ static bool word_is_ascii(const unsigned char *at)
 
 /* Returns the first byte that is not ASCII, or `end`. The last, incomplete word is read as the last
  * eight bytes of the text, which costs one load instead of a loop over bytes. */
-static const unsigned char *skip_ascii(const unsigned char *at, const unsigned char *end)
+static const unsigned char *utf8_skip_ascii(const unsigned char *at, const unsigned char *end)
 {
     if (end - at >= 8) {
-        while (end - at >= 8 && word_is_ascii(at))
+        while (end - at >= 8 && utf8_word_is_ascii(at))
             at += 8;
-        if (end - at < 8 && word_is_ascii(end - 8))
+        if (end - at < 8 && utf8_word_is_ascii(end - 8))
             return end;
     }
     while (at < end && *at < 0x80)
@@ -53,7 +53,7 @@ static uint32_t utf8_state_after_continuation(uint32_t state, unsigned char byte
     return DUE_COUNT(state) == 1 ? 0 : DUE(DUE_COUNT(state) - 1, 0x80, 0xbf);
 }
 
-bool utf8_feed(struct utf8 *utf8, const char *data, size_t len)
+bool utf8_add(struct utf8 *utf8, const char *data, size_t len)
 {
     const unsigned char *at = (const unsigned char *)data;
     const unsigned char *end = at + len;
@@ -62,7 +62,7 @@ bool utf8_feed(struct utf8 *utf8, const char *data, size_t len)
         if (state != 0)
             state = utf8_state_after_continuation(state, *at++);
         else if (*at < 0x80)
-            at = skip_ascii(at, end);
+            at = utf8_skip_ascii(at, end);
         else
             state = utf8_state_after_lead(*at++);
     }
@@ -73,5 +73,5 @@ bool utf8_feed(struct utf8 *utf8, const char *data, size_t len)
 bool utf8_valid(struct slice text)
 {
     struct utf8 utf8 = UTF8_INIT;
-    return utf8_feed(&utf8, text.data, text.len) && utf8_complete(&utf8);
+    return utf8_add(&utf8, text.data, text.len) && utf8_complete(&utf8);
 }

@@ -54,10 +54,10 @@ static bool is_valid(struct slice text)
     return accepted;
 }
 
-static bool feed(struct utf8 *utf8, const char *data, size_t len)
+static bool add_copy(struct utf8 *utf8, const char *data, size_t len)
 {
     char *copy = exact_copy((struct slice){data, len});
-    bool accepted = utf8_feed(utf8, copy, len);
+    bool accepted = utf8_add(utf8, copy, len);
     free(copy);
     return accepted;
 }
@@ -76,8 +76,8 @@ static void refusal_comes_at_the_earliest_byte(void **unused)
         const struct sample *sample = &invalid[i];
         struct utf8 utf8 = UTF8_INIT;
         assert_false(is_valid(sample->text));
-        assert_true(feed(&utf8, sample->text.data, sample->refused_at));
-        assert_false(feed(&utf8, sample->text.data + sample->refused_at, 1));
+        assert_true(add_copy(&utf8, sample->text.data, sample->refused_at));
+        assert_false(add_copy(&utf8, sample->text.data + sample->refused_at, 1));
     }
 }
 
@@ -85,10 +85,10 @@ static void refusal_is_final(void **unused)
 {
     (void)unused;
     struct utf8 utf8 = UTF8_INIT;
-    assert_false(utf8_feed(&utf8, "\xff", 1));
-    assert_false(utf8_feed(&utf8, "", 0));
-    assert_false(utf8_feed(&utf8, "a", 1));
-    assert_false(utf8_feed(&utf8, "\xff", 1));
+    assert_false(utf8_add(&utf8, "\xff", 1));
+    assert_false(utf8_add(&utf8, "", 0));
+    assert_false(utf8_add(&utf8, "a", 1));
+    assert_false(utf8_add(&utf8, "\xff", 1));
     assert_false(utf8_complete(&utf8));
 }
 
@@ -98,8 +98,8 @@ static void result_does_not_depend_on_the_split(void **unused)
     for (size_t i = 0; i < sizeof valid / sizeof *valid; i++) {
         for (size_t cut = 0; cut <= valid[i].len; cut++) {
             struct utf8 utf8 = UTF8_INIT;
-            assert_true(feed(&utf8, valid[i].data, cut));
-            assert_true(feed(&utf8, valid[i].data + cut, valid[i].len - cut));
+            assert_true(add_copy(&utf8, valid[i].data, cut));
+            assert_true(add_copy(&utf8, valid[i].data + cut, valid[i].len - cut));
             assert_true(utf8_complete(&utf8));
         }
     }

@@ -71,7 +71,7 @@ static void check_split(const uint8_t *text, size_t len, uint32_t seed, bool val
     for (size_t at = 0; at < len;) {
         size_t piece = fuzz_piece(&seed, len - at);
         char *copy = fuzz_copy(text + at, piece);
-        bool now = utf8_feed(&utf8, copy, piece);
+        bool now = utf8_add(&utf8, copy, piece);
         free(copy);
         fuzz_require(fed || !now, "a refusal is final");
         fed = now;
@@ -85,7 +85,7 @@ static void check_earliest_refusal(const uint8_t *text, size_t len)
     size_t valid_bytes = reference_valid_bytes(text, len);
     for (size_t prefix = 0; prefix <= len; prefix++) {
         struct utf8 utf8 = UTF8_INIT;
-        bool fed = utf8_feed(&utf8, (const char *)text, prefix);
+        bool fed = utf8_add(&utf8, (const char *)text, prefix);
         bool possible = prefix <= valid_bytes ||
                         reference_can_continue(text + valid_bytes, prefix - valid_bytes);
         fuzz_require(fed == possible, "refused at the earliest byte, and not before");

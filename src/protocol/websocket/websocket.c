@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum partial_state { HEADER, PAYLOAD, BETWEEN, DELIVERED };
+enum partial_state { HEADER, PAYLOAD, BETWEEN, RETURNED };
 
 /* `bytes` holds the open message, then the bytes of a control frame between its fragments. */
 struct websocket_partial {
@@ -23,7 +23,7 @@ struct websocket_partial {
     char bytes[];
 };
 
-/* One call of websocket_decode(), for its helpers. */
+/* The arguments of websocket_decode(), for its helpers. */
 struct decoding {
     struct websocket_decoder *decoder;
     const struct websocket_limits *limits;
@@ -34,7 +34,7 @@ struct decoding {
 
 static void partial_set_state(struct websocket_partial *partial, enum partial_state state)
 {
-    assert(partial->state != DELIVERED);
+    assert(partial->state != RETURNED);
     assert(state != BETWEEN || partial->message_opcode != WEBSOCKET_OPCODE_CONTINUATION);
     assert(state != HEADER || partial->state != PAYLOAD);
     partial->state = state;
@@ -111,7 +111,7 @@ bool websocket_close_code_valid(unsigned code)
            (code >= 3000 && code <= 4999);
 }
 
-static enum websocket_event decoding_deliver_close(struct decoding *d, char *payload, size_t len)
+static enum websocket_event decoding_return_close(struct decoding *d, char *payload, size_t len)
 {
     struct websocket_message *out = d->out;
     *out = (struct websocket_message){.data = payload, .close_code = WEBSOCKET_CLOSE_NO_CODE};
@@ -130,11 +130,11 @@ static enum websocket_event decoding_deliver_close(struct decoding *d, char *pay
     return WEBSOCKET_CLOSE;
 }
 
-static enum websocket_event decoding_deliver_payload(struct decoding *d, uint8_t opcode,
-                                                     char *payload, size_t len)
+static enum websocket_event decoding_return_payload(struct decoding *d, uint8_t opcode,
+                                                    char *payload, size_t len)
 {
     if (opcode == WEBSOCKET_OPCODE_CLOSE)
-        return decoding_deliver_close(d, payload, len);
+        return decoding_return_close(d, payload, len);
     *d->out = (struct websocket_message){.data = payload, .len = len};
     switch (opcode) {
     case WEBSOCKET_OPCODE_TEXT:
@@ -154,8 +154,8 @@ static enum websocket_event partial_finish_frame(struct decoding *d)
     struct websocket_partial *partial = d->decoder->partial;
     if (websocket_frame_is_control(&partial->frame)) {
         char *payload = partial->bytes + partial->message_len;
-        partial_set_state(partial, partial_is_open_message(partial) ? BETWEEN : DELIVERED);
-        return decoding_deliver_payload(d, partial->frame.opcode, payload, partial->control_len);
+        partial_set_state(partial, partial_is_open_message(partial) ? BETWEEN : RETURNED);
+        return decoding_return_payload(d, partial->frame.opcode, payload, partial->control_len);
     }
     if (!partial->frame.final) {
         partial_set_state(partial, BETWEEN);
@@ -163,9 +163,9 @@ static enum websocket_event partial_finish_frame(struct decoding *d)
     }
     if (partial->message_opcode == WEBSOCKET_OPCODE_TEXT && !utf8_complete(&partial->utf8))
         return decoding_fail_text(d);
-    partial_set_state(partial, DELIVERED);
-    return decoding_deliver_payload(d, partial->message_opcode, partial->bytes,
-                                    partial->message_len);
+    partial_set_state(partial, RETURNED);
+    return decoding_return_payload(d, partial->message_opcode, partial->bytes,
+                                   partial->message_len);
 }
 
 /* Moves the chunk's part of the payload into the partial. */
@@ -180,7 +180,7 @@ static enum websocket_event partial_take_payload(struct decoding *d)
     frame->mask = websocket_mask_after(frame->mask, count);
     frame->payload_len -= count;
     if (!control && partial->message_opcode == WEBSOCKET_OPCODE_TEXT &&
-        !utf8_feed(&partial->utf8, d->data, count))
+        !utf8_add(&partial->utf8, d->data, count))
         return decoding_fail_text(d);
 
     if (!partial_reserve(d, count))
@@ -229,7 +229,7 @@ static enum websocket_event decoding_take_whole_frame(struct decoding *d,
     if (frame->opcode == WEBSOCKET_OPCODE_TEXT && !ascii &&
         !utf8_valid((struct slice){payload, len}))
         return decoding_fail_text(d);
-    return decoding_deliver_payload(d, frame->opcode, payload, len);
+    return decoding_return_payload(d, frame->opcode, payload, len);
 }
 
 /* Gathers a header that is incomplete in the chunk, byte by byte, in the partial. Returns its bytes once all
@@ -297,8 +297,8 @@ static enum websocket_event decoding_next_frame(struct decoding *d)
 /* Takes what a server receives nearly always: a short, complete, masked text while no message is incomplete.
  * decoding_next_frame() would do the same in twice the instructions; it handles all other frames, and reports bad text,
  * which is masked again (masking is its own inverse) for that. */
-static bool decode_short_text(const struct websocket_limits *limits, char **data, size_t *len,
-                              struct websocket_message *out)
+static bool decoding_short_text(const struct websocket_limits *limits, char **data, size_t *len,
+                                struct websocket_message *out)
 {
     const size_t header_bytes = 6;
     const uint8_t *header = (const uint8_t *)*data;
@@ -326,9 +326,9 @@ enum websocket_event websocket_decode(struct websocket_decoder *decoder,
                                       const struct websocket_limits *limits, char **data,
                                       size_t *len, struct websocket_message *out)
 {
-    if (decoder->partial && decoder->partial->state == DELIVERED)
+    if (decoder->partial && decoder->partial->state == RETURNED)
         websocket_decoder_free(decoder);
-    if (!decoder->partial && decode_short_text(limits, data, len, out))
+    if (!decoder->partial && decoding_short_text(limits, data, len, out))
         return WEBSOCKET_TEXT;
     struct decoding d = {decoder, limits, *data, *len, out};
     enum websocket_event event = WEBSOCKET_NEED_MORE;

@@ -17,12 +17,12 @@
  *      │             a message is open              └──┼────────► ▲
  *      │                                               │
  *      │   message or lone control frame complete      ▼
- *      └──────────── next call ─────────────────── DELIVERED
+ *      └─────────── next decode ─────────────────── RETURNED
  *
  *   HEADER     some bytes of a frame's header arrived
  *   PAYLOAD    a frame's header arrived, its payload is incomplete
  *   BETWEEN    a fragmented message is open, no frame is
- *   DELIVERED  the last event points into the partial; the next call frees it
+ *   RETURNED   the last event points into the partial; the next decode frees it
  *
  * HEADER returns to IDLE or BETWEEN when the rest of the frame is complete in the chunk. Any error frees the
  * partial.
@@ -80,8 +80,8 @@ struct websocket_limits {
         expects_masks; /* true on a server: every frame must be masked; false on a client: none may */
 };
 
-/* The content of an event. `data` points into the chunk or the partial; it may be changed and lasts until the
- * next call on the decoder. */
+/* The content of an event. `data` points into the chunk or the partial; it may be changed and is valid until
+ * the decoder is used again. */
 struct websocket_message {
     char *data; /* the payload; for CLOSE the reason, valid UTF-8 */
     size_t len;

@@ -22,13 +22,13 @@ static const char stream[] = "\x01\x03one"
                              "\x82\x0aten bytes!"
                              "\x8a\x02hi";
 
-/* Feeds the stream in pieces and returns the last event. Counts what was delivered. */
-static enum websocket_event feed_in_pieces(size_t piece_bytes, unsigned *delivered,
-                                           struct websocket_message *message)
+/* Decodes the stream in pieces, counts the events and returns the last one. */
+static enum websocket_event decode_in_pieces(size_t piece_bytes, unsigned *events,
+                                             struct websocket_message *message)
 {
     struct websocket_decoder decoder = {NULL};
     enum websocket_event event = WEBSOCKET_NEED_MORE;
-    *delivered = 0;
+    *events = 0;
     for (size_t at = 0; at < sizeof stream - 1 && event != WEBSOCKET_ERROR; at += piece_bytes) {
         char piece[sizeof stream];
         char *data = piece;
@@ -37,7 +37,7 @@ static enum websocket_event feed_in_pieces(size_t piece_bytes, unsigned *deliver
         memcpy(piece, stream + at, len);
         do {
             event = websocket_decode(&decoder, &limits, &data, &len, message);
-            *delivered += event != WEBSOCKET_NEED_MORE && event != WEBSOCKET_ERROR;
+            *events += event != WEBSOCKET_NEED_MORE && event != WEBSOCKET_ERROR;
         } while (event != WEBSOCKET_NEED_MORE && event != WEBSOCKET_ERROR);
     }
     if (event == WEBSOCKET_ERROR)
@@ -53,15 +53,15 @@ static void any_failing_allocation_closes_with_1011(void **unused)
         size_t failed = 1;
         for (size_t n = 1; failed > 0; n++) {
             struct websocket_message message = {0};
-            unsigned delivered;
+            unsigned events;
             alloc_fault_after(n);
-            enum websocket_event event = feed_in_pieces(piece_bytes, &delivered, &message);
+            enum websocket_event event = decode_in_pieces(piece_bytes, &events, &message);
             failed = alloc_fault_off();
             assert_int_equal(event, failed ? WEBSOCKET_ERROR : WEBSOCKET_NEED_MORE);
             if (failed)
                 assert_int_equal(message.close_code, WEBSOCKET_CLOSE_INTERNAL);
             else
-                assert_int_equal(delivered, 4);
+                assert_int_equal(events, 4);
             assert_true(n < 1000);
         }
     }

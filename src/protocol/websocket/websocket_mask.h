@@ -1,6 +1,6 @@
 /*
- * The masking of WebSocket payloads: each byte is exclusive-ored with one of four mask bytes in
- * turn.
+ * The masking of WebSocket payloads: each byte is exclusive-ored with one of four mask bytes, which
+ * repeat.
  *
  * Masking is its own inverse, so clients mask with the same function. A mask is kept in the byte order of the
  * wire, which makes all of this independent of endianness. Pure functions on the caller's memory.

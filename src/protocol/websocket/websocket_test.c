@@ -65,9 +65,9 @@ static void log_event(struct event_log *log, enum websocket_event event,
                                      message->data);
 }
 
-/* Feeds an exact copy of one chunk, so that the sanitizer finds any access outside it. */
-static bool feed(struct websocket_decoder *decoder, const struct websocket_limits *limits,
-                 const char *bytes, size_t len, struct event_log *log)
+/* Decodes an exact copy of one chunk, so that the sanitizer finds any access outside it. */
+static bool decode_chunk(struct websocket_decoder *decoder, const struct websocket_limits *limits,
+                         const char *bytes, size_t len, struct event_log *log)
 {
     char *chunk = exact_copy((struct slice){bytes, len});
     char *data = chunk;
@@ -93,8 +93,8 @@ static void decode_in_chunks(const struct stream *stream, const struct websocket
     log->text[0] = '\0';
     for (size_t at = 0; open && at < stream->len; at += chunk_bytes) {
         size_t left = stream->len - at;
-        open = feed(&decoder, limits, stream->bytes + at, left < chunk_bytes ? left : chunk_bytes,
-                    log);
+        open = decode_chunk(&decoder, limits, stream->bytes + at,
+                            left < chunk_bytes ? left : chunk_bytes, log);
     }
     websocket_decoder_free(&decoder);
 }
