@@ -9,10 +9,10 @@
  *   ES256 or EdDSA, and any `crit` extension. Keys in the header (`jwk`, `jku`, …) are ignored.
  * - `sub` (a user id) and `exp` are required. `nbf` is checked; `iss` and `aud` are checked if the
  *   policy names one. `scope` is a list separated by spaces.
- * - Base64url and JSON are parsed strictly; a duplicate of a member that is read is refused.
+ * - Base64url and JSON are parsed strictly; a duplicate of a JSON member that is read is refused.
  *
  * Verification has no state: any thread may call it with a key set it holds a reference to. It
- * allocates nothing, except what OpenSSL allocates during the call. No result or text contains a
+ * allocates nothing, except what OpenSSL allocates meanwhile. No result or text contains a
  * part of the token.
  */
 #ifndef ROLLCALL_AUTH_JWT_H

@@ -40,7 +40,7 @@ static const char *const claim_names[CLAIM_COUNT] = {
     [ISSUER] = "iss",  [AUDIENCE] = "aud", [SCOPE] = "scope",
 };
 
-/* Reads one member; `seen` has a bit for each claim read before. Returns false for a duplicate. */
+/* Reads one JSON member; `seen` has a bit for each claim read before. Returns false for a duplicate. */
 static bool read_token_claim(struct json *json, struct slice name, struct claims *claims,
                              unsigned *seen)
 {

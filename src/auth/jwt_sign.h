@@ -18,7 +18,7 @@
 
 struct jwt_signer;
 
-/* The claims of a token. Empty slices are omitted. Borrowed during the call. */
+/* The claims of a token. Empty slices are omitted. Borrowed until jwt_sign() returns. */
 struct jwt_sign_claims {
     struct slice user;
     struct slice scope;

@@ -57,7 +57,7 @@ static void token_without_kid_is_accepted(void **state)
     EVP_PKEY_free(other);
 }
 
-/* Changes each character of a token in turn. */
+/* Changes the characters of a token, one at a time. */
 static void changed_token_is_refused(void **state)
 {
     struct jwt_testing *fixture = *state;
@@ -232,28 +232,28 @@ struct verifying_thread {
 
 static void *verify_many(void *argument)
 {
-    struct verifying_thread *member = argument;
+    struct verifying_thread *self = argument;
     struct jwt_policy policy = JWT_POLICY_DEFAULT;
     struct identity identity;
     for (int i = 0; i < 200; i++)
-        member->good += jwt_verify(member->fixture->keys, &policy, buffer_slice(&member->token),
-                                   JWT_TESTING_NOW_MS, &identity) == JWT_OK;
+        self->good += jwt_verify(self->fixture->keys, &policy, buffer_slice(&self->token),
+                                 JWT_TESTING_NOW_MS, &identity) == JWT_OK;
     return NULL;
 }
 
 static void many_threads_can_verify_at_once(void **state)
 {
-    struct verifying_thread members[2 * JWT_TESTING_KINDS];
+    struct verifying_thread verifying[2 * JWT_TESTING_KINDS];
     pthread_t threads[2 * JWT_TESTING_KINDS];
     for (int i = 0; i < 2 * JWT_TESTING_KINDS; i++) {
-        members[i] =
+        verifying[i] =
             (struct verifying_thread){*state, jwt_testing_token(*state, i % JWT_TESTING_KINDS), 0};
-        assert_int_equal(pthread_create(&threads[i], NULL, verify_many, &members[i]), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, verify_many, &verifying[i]), 0);
     }
     for (int i = 0; i < 2 * JWT_TESTING_KINDS; i++) {
         pthread_join(threads[i], NULL);
-        assert_int_equal(members[i].good, 200);
-        buffer_free(&members[i].token);
+        assert_int_equal(verifying[i].good, 200);
+        buffer_free(&verifying[i].token);
     }
 }
 

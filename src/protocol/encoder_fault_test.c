@@ -32,7 +32,7 @@ struct trial {
     struct broadcast broadcast;
 };
 
-/* Fails every allocation in turn: nothing is made, and the next try makes it. The caller owns what `make`
+/* Fails each allocation once: nothing is made, and the next try makes it. The caller owns what `make`
  * returns, and `check` checks it. */
 static void expect_all_or_nothing(struct blob *(*make)(struct trial *trial),
                                   void (*check)(struct blob *blob))

@@ -10,11 +10,11 @@ bool fields_scan(struct fields_scratch *scratch, struct json *json, const char *
     if (!json_object(json))
         return false;
     while (json_member(json, &key)) {
-        if (scratch->count == FIELDS_MEMBERS_MAX) {
-            *problem = "too many members";
+        if (scratch->count == FIELDS_JSON_MEMBERS_MAX) {
+            *problem = "too many JSON members";
             return false;
         }
-        struct fields_member *member = &scratch->members[scratch->count++];
+        struct fields_json_member *member = &scratch->json_members[scratch->count++];
         member->key = key;
         if (!json_raw(json, &member->raw))
             return false;
@@ -22,13 +22,13 @@ bool fields_scan(struct fields_scratch *scratch, struct json *json, const char *
     return json->error == NULL;
 }
 
-/* The last of several members with that key, as in JSON.parse. */
+/* The last of several JSON members with that key, as in JSON.parse. */
 struct slice fields_find(const struct fields_scratch *scratch, const char *key)
 {
     struct slice name = slice_of(key);
     for (size_t i = scratch->count; i-- > 0;)
-        if (slice_equal(scratch->members[i].key, name))
-            return scratch->members[i].raw;
+        if (slice_equal(scratch->json_members[i].key, name))
+            return scratch->json_members[i].raw;
     return SLICE_NONE;
 }
 
@@ -46,7 +46,7 @@ bool fields_string(struct slice raw, struct slice *out)
     return raw.len && json_peek(&json) == JSON_STRING && json_string(&json, out);
 }
 
-/* ---- readers: each reads one member's raw value into its field ---- */
+/* ---- readers: each reads the raw value of one JSON member into its field ---- */
 
 static bool read_activity_field(struct fields_scratch *scratch, struct slice raw, void *out)
 {
@@ -124,15 +124,15 @@ struct field {
 
 enum { FIELDS_PER_MESSAGE_MAX = 3 };
 
-#define AT(member) offsetof(struct message, member)
+#define AT(field) offsetof(struct message, field)
 #define USERS                                                                                      \
     {                                                                                              \
         "user_ids", AT(users), read_users_field, true,                                             \
             "user_ids must be a list of user ids (strings of 1 to 128 bytes)"                      \
     }
-#define CHAT(member)                                                                               \
+#define CHAT(field)                                                                                \
     {                                                                                              \
-        "chat_id", AT(member), read_id_field, true, "chat_id must be a string of 1 to 128 bytes"   \
+        "chat_id", AT(field), read_id_field, true, "chat_id must be a string of 1 to 128 bytes"    \
     }
 /* Clients choose call ids, and other clients and logs show them, so they follow the rules of user ids. */
 #define CALL(needed)                                                                               \

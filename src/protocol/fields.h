@@ -12,40 +12,40 @@
 #include <stdbool.h>
 
 enum {
-    FIELDS_MEMBERS_MAX = 24, /* members of one client message, known or not */
-    FIELDS_USERS_MAX = 1000, /* ids in one list; handlers have tighter bounds */
+    FIELDS_JSON_MEMBERS_MAX = 24, /* of one client message, known or not */
+    FIELDS_USERS_MAX = 1000,      /* ids in one list; handlers have tighter bounds */
 };
 
 /* Memory for decoding; one per worker, valid until the next decode. */
 struct fields_scratch {
-    struct fields_member {
+    struct fields_json_member {
         struct slice key;
         struct slice raw;
-    } members[FIELDS_MEMBERS_MAX];
+    } json_members[FIELDS_JSON_MEMBERS_MAX];
     size_t count;
     struct slice users[FIELDS_USERS_MAX];
 };
 
-/* Reads the next object into members, without decoding their values. Returns false if it is not an object,
- * not JSON, or has too many members; *problem is then a static text that names the fault. */
+/* Reads the next object into JSON members, without decoding their values. Returns false if it is not an
+ * object, not JSON, or has too many JSON members; *problem is then a static text that names the fault. */
 bool fields_scan(struct fields_scratch *scratch, struct json *json, const char **problem);
 
-/* The raw value of a scanned member, or SLICE_NONE. */
+/* The raw value of a scanned JSON member, or SLICE_NONE. */
 struct slice fields_find(const struct fields_scratch *scratch, const char *key);
 
 /* Reads the string of a raw JSON value. Returns false for another type. Unescapes in place, so only once. */
 bool fields_string(struct slice raw, struct slice *out);
 
-/* Fills the fields of message->type from the scanned members. Returns false and names the field in *problem. */
+/* Fills the fields of message->type from the scanned JSON members. Returns false and names the field in *problem. */
 bool fields_decode(struct fields_scratch *scratch, struct message *message, const char **problem);
 
-/* Appends the message's fields as members of an open object. */
+/* Appends the message's fields as JSON members of an open object. */
 void fields_encode(struct buffer *out, const struct message *message);
 
 /* Appends one presence as an object, the same in snapshots, REST and explanations. */
 void fields_write_presence(struct buffer *out, const struct presence *presence);
 
-/* Append members to an open object: an acknowledgement, a page of messages. */
+/* Append JSON members to an open object: an acknowledgement, a page of messages. */
 void fields_write_message_ack(struct buffer *out, const struct message_ack *ack);
 void fields_write_messages(struct buffer *out, const struct sync_response *page);
 

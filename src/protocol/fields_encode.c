@@ -30,7 +30,7 @@ static void fields_write_seconds(struct buffer *out, struct slice key, int64_t m
     buffer_append(out, decimals, len);
 }
 
-static void fields_write_presence_members(struct buffer *out, const struct presence *presence)
+static void fields_write_presence_fields(struct buffer *out, const struct presence *presence)
 {
     json_write_key_string(out, SLICE("user_id"), presence->user_id);
     json_write_key_string(out, SLICE("status"), slice_of(presence_status_name(presence->status)));
@@ -47,7 +47,7 @@ static void fields_write_presence_members(struct buffer *out, const struct prese
 void fields_write_presence(struct buffer *out, const struct presence *presence)
 {
     json_write_object(out);
-    fields_write_presence_members(out, presence);
+    fields_write_presence_fields(out, presence);
     json_write_object_end(out);
 }
 
@@ -202,7 +202,7 @@ static void fields_encode_call(struct buffer *out, const struct message *message
 
 static void fields_encode_change(struct buffer *out, const struct message *message)
 {
-    fields_write_presence_members(out, &message->change.presence);
+    fields_write_presence_fields(out, &message->change.presence);
     fields_write_time(out, SLICE("timestamp"), message->change.timestamp_ms);
 }
 
@@ -221,7 +221,7 @@ static void fields_encode_contact(struct buffer *out, const struct message *mess
                           message->contact.user_id);
 }
 
-/* Copies the members of a complete object into the open one. */
+/* Copies the JSON members of a complete object into the open one. */
 static void fields_encode_relay(struct buffer *out, const struct message *message)
 {
     struct slice object = message->relay.fields;

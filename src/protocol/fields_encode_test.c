@@ -31,9 +31,9 @@ static const struct presence CAROL = {.user_id = {"c\"l", 3},
                                       .last_seen_ms = NOON_MS,
                                       .version = INT64_MAX};
 
-#define BOB_MEMBERS                                                                                \
+#define BOB_FIELDS                                                                                 \
     "\"user_id\":\"bob\",\"status\":\"online\",\"in_call\":false,\"last_seen\":null,\"version\":12"
-#define CAROL_MEMBERS                                                                              \
+#define CAROL_FIELDS                                                                               \
     "\"user_id\":\"c\\\"l\",\"status\":\"offline\",\"in_call\":true,\"last_seen\":" NOON           \
     ",\"version\":9223372036854775807,\"stale\":true"
 
@@ -114,8 +114,8 @@ static void presences_are_encoded(void **state)
     struct presence all[] = {BOB, CAROL,
                              presence_hidden(SLICE("dave"), PRESENCE_REASON_NOT_CONTACTS)};
     struct message snapshot = {.type = MESSAGE_PRESENCE_SNAPSHOT, .snapshot = {all, 3}};
-    expect_encoded(&snapshot, "{\"type\":\"presence_snapshot\",\"presences\":[{" BOB_MEMBERS
-                              "},{" CAROL_MEMBERS "},{\"user_id\":\"dave\",\"status\":\"unknown\","
+    expect_encoded(&snapshot, "{\"type\":\"presence_snapshot\",\"presences\":[{" BOB_FIELDS
+                              "},{" CAROL_FIELDS "},{\"user_id\":\"dave\",\"status\":\"unknown\","
                               "\"in_call\":false,\"last_seen\":null,\"version\":0,"
                               "\"reason\":\"not_contacts\"}]}");
     snapshot.snapshot.count = 0;
@@ -123,7 +123,7 @@ static void presences_are_encoded(void **state)
     struct message change = {.type = MESSAGE_PRESENCE_CHANGED,
                              .change = {.presence = BOB, .timestamp_ms = NOON_MS}};
     expect_encoded(&change,
-                   "{\"type\":\"presence_changed\"," BOB_MEMBERS ",\"timestamp\":" NOON "}");
+                   "{\"type\":\"presence_changed\"," BOB_FIELDS ",\"timestamp\":" NOON "}");
 }
 
 static void chat_snapshots_and_typing_are_encoded(void **state)
@@ -138,7 +138,7 @@ static void chat_snapshots_and_typing_are_encoded(void **state)
                                                  .typing_count = 2,
                                                  .latest_sequence = 17}};
     expect_encoded(&snapshot, "{\"type\":\"chat_snapshot\",\"chat_id\":\"team\",\"presences\":"
-                              "[{" BOB_MEMBERS "}],\"typing\":[\"bob\",\"carol\"],"
+                              "[{" BOB_FIELDS "}],\"typing\":[\"bob\",\"carol\"],"
                               "\"latest_sequence\":17}");
     struct message changed = {.type = MESSAGE_TYPING_CHANGED,
                               .typing = {SLICE("team"), SLICE("bob"), false}};
@@ -146,7 +146,7 @@ static void chat_snapshots_and_typing_are_encoded(void **state)
                              "\"user_id\":\"bob\",\"typing\":false}");
 }
 
-#define HELLO_MEMBERS                                                                              \
+#define HELLO_FIELDS                                                                               \
     "\"chat_id\":\"team\",\"message_id\":\"M\",\"sequence\":18,\"sender_id\":\"alice\","           \
     "\"body\":\"hello\\n\",\"sent_at\":" NOON
 
@@ -156,12 +156,12 @@ static void messages_and_syncs_are_encoded(void **state)
     struct chat_message hello = {SLICE("team"),  SLICE("M"),       18,
                                  SLICE("alice"), SLICE("hello\n"), NOON_MS};
     struct message pushed = {.type = MESSAGE_MESSAGE, .chat_message = hello};
-    expect_encoded(&pushed, "{\"type\":\"message\"," HELLO_MEMBERS "}");
+    expect_encoded(&pushed, "{\"type\":\"message\"," HELLO_FIELDS "}");
     struct message page = {.type = MESSAGE_SYNC_RESPONSE,
                            .id = SLICE("1"),
                            .sync_response = {SLICE("team"), &hello, 1, true, 40}};
     expect_encoded(&page, "{\"type\":\"sync_response\",\"id\":1,\"chat_id\":\"team\",\"messages\":"
-                          "[{" HELLO_MEMBERS "}],\"has_more\":true,\"latest_sequence\":40}");
+                          "[{" HELLO_FIELDS "}],\"has_more\":true,\"latest_sequence\":40}");
     struct message ack = {
         .type = MESSAGE_MESSAGE_ACK,
         .message_ack = {SLICE("team"), SLICE("m-1"), SLICE("M"), 18, false, false}};

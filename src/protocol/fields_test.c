@@ -65,7 +65,7 @@ static char *text_of_length(const char *key, size_t len)
     return text;
 }
 
-static void scan_accepts_one_object_with_few_members_only(void **state)
+static void scan_accepts_one_object_with_few_json_members_only(void **state)
 {
     (void)state;
     static const char *const not_objects[] = {
@@ -74,18 +74,18 @@ static void scan_accepts_one_object_with_few_members_only(void **state)
         expect_refused(MESSAGE_HEARTBEAT, not_objects[i], "expected a JSON object");
     struct buffer text = BUFFER_INIT;
     json_write_object(&text);
-    for (int i = 0; i < FIELDS_MEMBERS_MAX; i++)
+    for (int i = 0; i < FIELDS_JSON_MEMBERS_MAX; i++)
         json_write_key_int(&text, SLICE("m"), i);
     buffer_append(&text, "}", 2);
     struct decoded decoded = expect_accepted(MESSAGE_HEARTBEAT, text.data);
     free(decoded.text);
     text.len -= 2;
     buffer_append(&text, ",\"m\":1}", 8);
-    expect_refused(MESSAGE_HEARTBEAT, text.data, "too many members");
+    expect_refused(MESSAGE_HEARTBEAT, text.data, "too many JSON members");
     buffer_free(&text);
 }
 
-static void last_of_equal_members_counts(void **state)
+static void last_of_equal_json_members_counts(void **state)
 {
     (void)state;
     struct decoded decoded =
@@ -326,8 +326,8 @@ static void server_messages_from_clients_are_an_unknown_type(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scan_accepts_one_object_with_few_members_only),
-        cmocka_unit_test(last_of_equal_members_counts),
+        cmocka_unit_test(scan_accepts_one_object_with_few_json_members_only),
+        cmocka_unit_test(last_of_equal_json_members_counts),
         cmocka_unit_test(heartbeat_may_leave_activity_out),
         cmocka_unit_test(user_lists_are_read_in_order),
         cmocka_unit_test(lists_of_other_values_are_refused),

@@ -180,7 +180,7 @@ struct message_ack {
     bool body_differs; /* the id was used before for another body; this is the first result */
 };
 
-/* A chat message as it is pushed and synced. */
+/* A chat message as it is delivered and synced. */
 struct chat_message {
     struct slice chat_id;
     struct slice message_id;

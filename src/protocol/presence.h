@@ -1,4 +1,4 @@
-/* A user's presence, as stores, planes and dialects exchange it. */
+/* A user's presence, as stores, planes and dialects pass it on. */
 #ifndef ROLLCALL_PROTOCOL_PRESENCE_H
 #define ROLLCALL_PROTOCOL_PRESENCE_H
 

@@ -13,45 +13,46 @@ enum {
     NUMBER_BYTES_MAX = NUMBER_TEXT_MAX / 4 * 3 + 2,
 };
 
-enum member { KTY, USE, ALG, KID, CRV, N, E, X, Y, MEMBER_COUNT };
+enum jwk_json_member { KTY, USE, ALG, KID, CRV, N, E, X, Y, JSON_MEMBER_COUNT };
 
-static const char *const member_names[MEMBER_COUNT] = {"kty", "use", "alg", "kid", "crv",
-                                                       "n",   "e",   "x",   "y"};
+static const char *const json_member_names[JSON_MEMBER_COUNT] = {"kty", "use", "alg", "kid", "crv",
+                                                                 "n",   "e",   "x",   "y"};
 
-/* Members that only private or symmetric keys have (RFC 7518 §6, RFC 8037 §2). */
+/* JSON members that only private or symmetric keys have (RFC 7518 §6, RFC 8037 §2). */
 static const char *const secret_names[] = {"d", "p", "q", "dp", "dq", "qi", "oth", "k"};
 
-struct jwk_members {
-    struct slice value[MEMBER_COUNT]; /* data is NULL if absent */
+struct jwk_json_members {
+    struct slice value[JSON_MEMBER_COUNT]; /* data is NULL if absent */
     bool secret;
     bool duplicate;
-    bool has_operations;
+    bool has_key_ops;
     bool may_verify;
 };
 
-static void read_jwk_operations(struct json *json, struct jwk_members *members)
+static void read_jwk_key_ops(struct json *json, struct jwk_json_members *members)
 {
-    members->duplicate |= members->has_operations;
-    members->has_operations = true;
+    members->duplicate |= members->has_key_ops;
+    members->has_key_ops = true;
     json_array(json);
     while (json_element(json)) {
-        struct slice operation;
-        if (json_string(json, &operation) && slice_is(operation, "verify"))
+        struct slice key_op;
+        if (json_string(json, &key_op) && slice_is(key_op, "verify"))
             members->may_verify = true;
     }
 }
 
-static void read_jwk_member(struct json *json, struct slice name, struct jwk_members *members)
+static void read_jwk_json_member(struct json *json, struct slice name,
+                                 struct jwk_json_members *members)
 {
-    for (size_t i = 0; i < MEMBER_COUNT; i++) {
-        if (slice_is(name, member_names[i])) {
+    for (size_t i = 0; i < JSON_MEMBER_COUNT; i++) {
+        if (slice_is(name, json_member_names[i])) {
             members->duplicate |= members->value[i].data != NULL;
             json_string(json, &members->value[i]);
             return;
         }
     }
     if (slice_is(name, "key_ops")) {
-        read_jwk_operations(json, members);
+        read_jwk_key_ops(json, members);
         return;
     }
     for (size_t i = 0; i < sizeof(secret_names) / sizeof(secret_names[0]); i++)
@@ -89,7 +90,7 @@ static EVP_PKEY *make_jwk_public_key(const char *type, OSSL_PARAM *parameters)
     return pkey;
 }
 
-static EVP_PKEY *make_jwk_rsa_key(const struct jwk_members *members)
+static EVP_PKEY *make_jwk_rsa_key(const struct jwk_json_members *members)
 {
     EVP_PKEY *pkey = NULL;
     OSSL_PARAM *parameters = NULL;
@@ -109,7 +110,7 @@ static EVP_PKEY *make_jwk_rsa_key(const struct jwk_members *members)
 }
 
 /* OpenSSL refuses a point that is not on the curve. */
-static EVP_PKEY *make_jwk_p256_key(const struct jwk_members *members)
+static EVP_PKEY *make_jwk_p256_key(const struct jwk_json_members *members)
 {
     unsigned char point[1 + 2 * FIELD_BYTES] = {POINT_CONVERSION_UNCOMPRESSED};
     if (!read_jwk_field(members->value[X], point + 1) ||
@@ -124,7 +125,7 @@ static EVP_PKEY *make_jwk_p256_key(const struct jwk_members *members)
     return make_jwk_public_key("EC", parameters);
 }
 
-static EVP_PKEY *make_jwk_ed25519_key(const struct jwk_members *members)
+static EVP_PKEY *make_jwk_ed25519_key(const struct jwk_json_members *members)
 {
     unsigned char raw[FIELD_BYTES];
     if (!read_jwk_field(members->value[X], raw))
@@ -136,14 +137,14 @@ static const struct jwk_kind {
     const char *type;
     const char *curve; /* NULL: the type has none */
     const char *algorithm;
-    EVP_PKEY *(*make)(const struct jwk_members *members);
+    EVP_PKEY *(*make)(const struct jwk_json_members *members);
 } kinds[] = {
     {"RSA", NULL, "RS256", make_jwk_rsa_key},
     {"EC", "P-256", "ES256", make_jwk_p256_key},
     {"OKP", "Ed25519", "EdDSA", make_jwk_ed25519_key},
 };
 
-static const struct jwk_kind *find_jwk_kind(const struct jwk_members *members)
+static const struct jwk_kind *find_jwk_kind(const struct jwk_json_members *members)
 {
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (slice_is(members->value[KTY], kinds[i].type) &&
@@ -153,7 +154,7 @@ static const struct jwk_kind *find_jwk_kind(const struct jwk_members *members)
     return NULL;
 }
 
-static bool is_jwk_member_absent_or(struct slice value, const char *wanted)
+static bool is_jwk_value_absent_or(struct slice value, const char *wanted)
 {
     return !value.data || slice_is(value, wanted);
 }
@@ -170,10 +171,10 @@ static enum jwk_result skip_jwk(struct jwk *out, const char *reason)
     return JWK_SKIPPED;
 }
 
-static enum jwk_result build_jwk(const struct jwk_members *members, struct jwk *out)
+static enum jwk_result build_jwk(const struct jwk_json_members *members, struct jwk *out)
 {
     if (members->duplicate)
-        return refuse_jwk(out, "has a duplicate member");
+        return refuse_jwk(out, "has a duplicate JSON member");
     if (!members->value[KTY].data)
         return refuse_jwk(out, "has no `kty`");
     if (slice_is(members->value[KTY], "oct"))
@@ -183,12 +184,12 @@ static enum jwk_result build_jwk(const struct jwk_members *members, struct jwk *
     const struct jwk_kind *kind = find_jwk_kind(members);
     if (!kind)
         return skip_jwk(out, "has a `kty` or `crv` that is not RSA, P-256 or Ed25519");
-    if (!is_jwk_member_absent_or(members->value[ALG], kind->algorithm))
+    if (!is_jwk_value_absent_or(members->value[ALG], kind->algorithm))
         return skip_jwk(out,
                         "has an `alg` that is not RS256, ES256 or EdDSA or does not fit its type");
-    if (!is_jwk_member_absent_or(members->value[USE], "sig"))
+    if (!is_jwk_value_absent_or(members->value[USE], "sig"))
         return skip_jwk(out, "has a `use` that is not `sig`");
-    if (members->has_operations && !members->may_verify)
+    if (members->has_key_ops && !members->may_verify)
         return skip_jwk(out, "has `key_ops` without `verify`");
     out->pkey = kind->make(members);
     return out->pkey ? JWK_OK
@@ -197,12 +198,12 @@ static enum jwk_result build_jwk(const struct jwk_members *members, struct jwk *
 
 enum jwk_result jwk_read(struct json *json, struct jwk *out)
 {
-    struct jwk_members members = {0};
+    struct jwk_json_members members = {0};
     struct slice name;
     *out = (struct jwk){0};
     json_object(json);
     while (json_member(json, &name))
-        read_jwk_member(json, name, &members);
+        read_jwk_json_member(json, name, &members);
     if (json->error)
         return refuse_jwk(out, "is not a JSON object");
     out->id = members.value[KID];

@@ -59,10 +59,10 @@ static bool write_ed25519_jwk(struct buffer *out, const EVP_PKEY *pkey)
     return true;
 }
 
-/* Writes the required members, ordered by name and without white space. A thumbprint is computed
+/* Writes the required JSON members, ordered by name and without white space. A thumbprint is computed
  * over these bytes and the closing brace. */
-static bool write_required_jwk_members(struct buffer *out, const EVP_PKEY *pkey,
-                                       enum key_algorithm algorithm)
+static bool write_required_jwk_json_members(struct buffer *out, const EVP_PKEY *pkey,
+                                            enum key_algorithm algorithm)
 {
     static bool (*const write[])(struct buffer *, const EVP_PKEY *) = {
         [KEY_RS256] = write_rsa_jwk,
@@ -82,7 +82,7 @@ bool jwk_thumbprint(const EVP_PKEY *pkey, char out[KEY_THUMBPRINT_LEN])
     unsigned char digest[SHA256_BYTES];
     struct buffer text = BUFFER_INIT;
     struct buffer encoded = BUFFER_INIT;
-    bool ok = write_required_jwk_members(&text, pkey, algorithm);
+    bool ok = write_required_jwk_json_members(&text, pkey, algorithm);
     json_write_object_end(&text);
     if (ok && !text.failed &&
         EVP_Digest(text.data, text.len, digest, NULL, EVP_sha256(), NULL) == 1)
@@ -101,7 +101,7 @@ bool jwk_write(struct buffer *out, const EVP_PKEY *pkey)
     enum key_algorithm algorithm;
     char thumbprint[KEY_THUMBPRINT_LEN];
     if (!key_algorithm_of(pkey, &algorithm, &ignored) || !jwk_thumbprint(pkey, thumbprint) ||
-        !write_required_jwk_members(out, pkey, algorithm))
+        !write_required_jwk_json_members(out, pkey, algorithm))
         return false;
     json_write_key_string(out, SLICE("kid"), (struct slice){thumbprint, sizeof(thumbprint)});
     json_write_key_string(out, SLICE("alg"), slice_of(key_algorithm_name(algorithm)));

@@ -214,7 +214,7 @@ static void damaged_file_is_refused(void **state)
     refuse_text("{\"keys\":[{\"kty\":\"RSA\"}]}", "key 1 has numbers that are missing");
     refuse_text("{\"keys\":[],\"keys\":[]}", "duplicate");
     text = jwks(keys->rsa, "a", ",\"kty\":\"RSA\"");
-    expect_refusal(&text, "key 1 has a duplicate member");
+    expect_refusal(&text, "key 1 has a duplicate JSON member");
     text = jwks(keys->rsa, "a", "");
     text.len -= 3;
     expect_refusal(&text, "not valid JSON");

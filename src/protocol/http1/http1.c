@@ -99,7 +99,7 @@ bool http1_token_next(struct slice *list, struct slice *token)
     return false;
 }
 
-static bool token_list_has(struct slice list, struct slice token)
+static bool http1_token_list_has(struct slice list, struct slice token)
 {
     struct slice found;
     while (http1_token_next(&list, &found)) {
@@ -178,7 +178,7 @@ static bool head_apply_upgrade(struct http1_head *head, struct control_fields *c
                                struct slice value)
 {
     (void)head;
-    control->upgrade_websocket |= token_list_has(value, SLICE("websocket"));
+    control->upgrade_websocket |= http1_token_list_has(value, SLICE("websocket"));
     return true;
 }
 
@@ -255,7 +255,7 @@ static bool head_parse(struct http1_head *head, struct slice text)
     }
 }
 
-/* Scans the lines that ended since the last call. Returns true when it found the blank line, and sets
+/* Scans the lines that ended since the last scan. Returns true when it found the blank line, and sets
  * head->len. */
 static bool head_scan_lines(struct slice input, size_t *scanned, size_t start,
                             struct http1_head *head)
@@ -278,7 +278,7 @@ static bool head_scan_lines(struct slice input, size_t *scanned, size_t start,
 }
 
 /* Checks an incomplete head: its request line if that is complete, else its method. The first
- * `checked_bytes` bytes were checked by the last call. */
+ * `checked_bytes` bytes were checked before. */
 static bool head_check_beginning(struct http1_head *head, struct slice text, size_t checked_bytes)
 {
     const char *lf = text.len ? memchr(text.data, '\n', text.len) : NULL;
@@ -343,7 +343,7 @@ bool http1_header_has_token(const struct http1_head *head, struct slice name, st
 {
     for (size_t i = 0; i < head->header_count; i++) {
         if (http1_char_same_name(head->headers[i].name, name) &&
-            token_list_has(head->headers[i].value, token))
+            http1_token_list_has(head->headers[i].value, token))
             return true;
     }
     return false;

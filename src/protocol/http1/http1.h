@@ -60,10 +60,10 @@ struct http1_head {
     struct http1_target target;
     struct slice host; /* authority of an absolute target, else the Host field; may be empty */
     unsigned version_minor;
-    bool keep_alive; /* the peer allows further requests on the connection */
+    bool keep_alive; /* the client allows further requests on the connection */
     bool chunked;
     bool has_content_length;
-    bool expect_continue;   /* the peer waits for "100 Continue" before it sends the body */
+    bool expect_continue;   /* the client waits for "100 Continue" before it sends the body */
     bool upgrade_websocket; /* Connection: upgrade, Upgrade: websocket; any method */
     uint64_t content_length;
     size_t header_count;
@@ -71,7 +71,7 @@ struct http1_head {
 };
 
 /* Parses the head at the start of `input`. *scanned is the resumption offset: the caller sets it to 0 for a
- * new head and leaves it alone between calls whose input only grows. The comments above name the valid
+ * new head and leaves it alone while only the input grows. The comments above name the valid
  * fields of `head` for each result. */
 enum http1_result http1_parse(struct slice input, size_t *scanned, struct http1_head *head);
 

@@ -47,7 +47,7 @@ struct http1_body {
     uint8_t size_digits;
 };
 
-/* Prepares for the body that `head` announces, of at most `bytes_max` bytes. A larger Content-Length makes the
+/* Prepares for the body that `head` declares, of at most `bytes_max` bytes. A larger Content-Length makes the
  * first decode an error. */
 void http1_body_start(struct http1_body *body, const struct http1_head *head, uint64_t bytes_max);
 

@@ -95,7 +95,7 @@ bool http1_query_next(struct slice *query, struct slice *name, struct slice *val
 }
 
 /* Compares without decoding first, because most names differ in their first character. */
-static bool query_parameter_has_name(struct slice raw, struct slice name)
+static bool target_query_name_is(struct slice raw, struct slice name)
 {
     for (size_t i = 0; i < name.len; i++)
         if (raw.len == 0 || target_take_character(&raw, true) != (unsigned char)name.data[i])
@@ -108,7 +108,7 @@ struct slice http1_query_find(struct slice query, struct slice name)
     struct slice found;
     struct slice value;
     while (http1_query_next(&query, &found, &value)) {
-        if (query_parameter_has_name(found, name))
+        if (target_query_name_is(found, name))
             return value.data ? value : (struct slice){found.data + found.len, 0};
     }
     return SLICE_NONE;

@@ -68,7 +68,7 @@ static bool decode_customary_command(struct fields_scratch *scratch,
     if (!scan_event_argument(scratch, argument, problem))
         return false;
     for (size_t i = 0; i < scratch->count; i++) {
-        struct slice *key = &scratch->members[i].key;
+        struct slice *key = &scratch->json_members[i].key;
         if (slice_is(*key, "roomId"))
             *key = SLICE("chat_id");
         else if (slice_is(*key, "callId"))
