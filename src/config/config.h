@@ -67,7 +67,7 @@ struct config_retry {
 struct config_inbound {
     uint32_t rate_limit_per_second; /* send_message only */
     uint32_t rate_limit_burst;
-    uint32_t max_queue_depth;         /* requests in flight */
+    uint32_t max_queue_depth;         /* commands in flight */
     size_t max_message_size_bytes;    /* body of a message */
     uint32_t command_rate_per_second; /* all commands together */
     uint32_t command_rate_burst;
@@ -112,7 +112,7 @@ struct config_gateway {
         int64_t header_timeout_ms;
         int64_t idle_timeout_ms;
         size_t max_body_bytes;
-        size_t max_list_body_bytes; /* where a list of members is expected */
+        size_t max_list_body_bytes; /* where a list of chat members is expected */
     } http;
     struct {
         struct config_inbound inbound;

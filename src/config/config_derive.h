@@ -4,8 +4,8 @@
  *
  * timing.profile gives heartbeat interval, heartbeat timeout and expiry window. If one of them is
  * set and a value of the profile contradicts it, that value adapts: an unset timeout shrinks to two
- * thirds of a set window or grows to twice a set interval, an unset window grows to one and a half
- * timeouts, an unset interval shrinks to half of the timeout.
+ * thirds of a set expiry window or grows to twice a set interval, an unset expiry window grows to one
+ * and a half timeouts, an unset interval shrinks to half of the timeout.
  *
  * An unset burst is at least its rate. The unset limit on all commands is at least that on messages.
  * Unset outbound thresholds keep warning below critical. An unset auth.dev is true if dev is. An

@@ -45,10 +45,10 @@ static const char *const introduction =
     "| `relaxed` | 30 s | 60 s | 90 s |\n"
     "\n"
     "Each of the three may be set alone. If a value of the profile then contradicts it, that value is\n"
-    "adapted: the timeout becomes two thirds of a shorter window or twice a longer interval, the window\n"
-    "one and a half times a longer timeout, the interval half of a shorter timeout. Likewise an unset\n"
-    "burst is at least its rate, the unset limit on all commands is at least the limit on messages, and\n"
-    "an unset outbound threshold keeps warning below critical. `dev` turns on `auth.dev`.\n";
+    "adapted: the timeout becomes two thirds of a shorter expiry window or twice a longer interval, the\n"
+    "expiry window one and a half times a longer timeout, the interval half of a shorter timeout. Likewise\n"
+    "an unset burst is at least its rate, the unset limit on all commands is at least the limit on\n"
+    "messages, and an unset outbound threshold keeps warning below critical. `dev` turns on `auth.dev`.\n";
 
 struct chapter {
     const char *section;
