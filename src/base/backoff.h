@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-/* Returns `min_ms` doubled by each failure, at most `max_ms`. Use it where a single worker retries,
- * so that there is nothing to spread. */
+/* Returns `min_ms` doubled by each failure, at most `max_ms`. Use it where only one caller
+ * retries, so that there is nothing to spread. */
 int64_t backoff_without_jitter_ms(unsigned failures, int64_t min_ms, int64_t max_ms);
 
 /* Returns a uniform value between half of backoff_without_jitter_ms() and all of it. */

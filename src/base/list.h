@@ -1,5 +1,5 @@
-/* An intrusive doubly linked list. A `struct list` is the head as well as a member. An unlinked
- * member points to itself, so list_remove() may be called twice. */
+/* An intrusive doubly linked list. A `struct list` is the head as well as an item. An unlinked
+ * item points to itself, so list_remove() may be called twice. */
 #ifndef ROLLCALL_BASE_LIST_H
 #define ROLLCALL_BASE_LIST_H
 

@@ -8,7 +8,7 @@
 #include <sys/random.h>
 
 /* Without randomness no token or identifier is safe to issue, so the process aborts. */
-static void refill_from_system(struct random *random)
+static void random_refill_from_system(struct random *random)
 {
     static_assert(RANDOM_BLOCK_BYTES <= 256, "getrandom(2) returns up to 256 bytes in one piece");
     ssize_t got;
@@ -25,7 +25,7 @@ static uint64_t rotate_left(uint64_t value, unsigned count)
 }
 
 /* xoshiro256** (Blackman and Vigna). */
-static void refill_from_seed(struct random *random)
+static void random_refill_from_seed(struct random *random)
 {
     uint64_t *state = random->state;
     for (size_t i = 0; i < sizeof(random->block); i += sizeof(uint64_t)) {
@@ -44,7 +44,7 @@ static void refill_from_seed(struct random *random)
 void random_init_system(struct random *random)
 {
     memset(random, 0, sizeof(*random));
-    random->refill = refill_from_system;
+    random->refill = random_refill_from_system;
 }
 
 /* The state comes from splitmix64 (Steele, Lea and Flood), so similar seeds give dissimilar
@@ -52,7 +52,7 @@ void random_init_system(struct random *random)
 void random_init_seeded(struct random *random, uint64_t seed)
 {
     memset(random, 0, sizeof(*random));
-    random->refill = refill_from_seed;
+    random->refill = random_refill_from_seed;
     for (size_t i = 0; i < 4; i++) {
         uint64_t mixed = seed += 0x9e3779b97f4a7c15;
         mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9;

@@ -38,7 +38,7 @@ static void similar_seeds_differ(void **state)
     assert_in_range(equal_bits, 12, 52);
 }
 
-/* The stream of bytes does not depend on the sizes of the calls. */
+/* The stream of bytes does not depend on the sizes of the pieces that are read. */
 static void bytes_are_one_stream(void **state)
 {
     (void)state;

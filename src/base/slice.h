@@ -1,6 +1,5 @@
 /*
- * A slice is a borrowed view of bytes: a pointer and a length, never terminated, never owned. It is
- * valid as long as the memory it points into; a function that keeps one after it returns says so.
+ * A slice borrows bytes: a pointer and a length, never terminated, never owned. It is valid as long as the memory it points into; a function that keeps one after it returns says so.
  */
 #ifndef ROLLCALL_BASE_SLICE_H
 #define ROLLCALL_BASE_SLICE_H

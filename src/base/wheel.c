@@ -24,8 +24,8 @@ static unsigned wheel_slot_at(int64_t at_ms, unsigned level)
 
 /* Places a timer with a future time in the highest level on which that time differs from now. If
  * it differs above all levels, it goes to the last level: to its own slot if that comes up within
- * the next turn of the wheel (time may be about to carry into the bits above), else to the last slot
- * of that turn. */
+ * the next rotation of the wheel (time may be about to carry into the bits above), else to the last
+ * slot of that rotation. */
 static void place_wheel_timer(struct wheel *wheel, struct wheel_timer *timer)
 {
     uint64_t differing = (uint64_t)timer->at_ms ^ (uint64_t)wheel->now_ms;
@@ -91,9 +91,9 @@ static int64_t wheel_next_slot_ms(const struct wheel *wheel)
         if (!occupied)
             continue;
         unsigned shift = level * WHEEL_SLOT_BITS;
-        unsigned turn = (wheel_slot_at(wheel->now_ms, level) + 1) & (WHEEL_SLOTS - 1);
+        unsigned first = (wheel_slot_at(wheel->now_ms, level) + 1) & (WHEEL_SLOTS - 1);
         uint64_t rotated =
-            turn ? (occupied >> turn) | (occupied << (WHEEL_SLOTS - turn)) : occupied;
+            first ? (occupied >> first) | (occupied << (WHEEL_SLOTS - first)) : occupied;
         int64_t ahead = __builtin_ctzll(rotated) + 1;
         int64_t at = ((wheel->now_ms >> shift) + ahead) << shift;
         if (at < next)

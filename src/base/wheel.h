@@ -50,8 +50,8 @@ static inline bool wheel_is_set(const struct wheel_timer *timer)
     return timer->link != NULL;
 }
 
-/* Fires the timers that are due at `now_ms`, at most `max`; the others stay due for the next call.
- * Returns how many fired. */
+/* Fires the timers that are due at `now_ms`, at most `max`; the others stay due for the next
+ * wheel_advance(). Returns how many fired. */
 size_t wheel_advance(struct wheel *wheel, int64_t now_ms, size_t max);
 
 /* Returns the earliest time at which wheel_advance() can have work; INT64_MAX if no timer is

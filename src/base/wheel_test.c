@@ -194,17 +194,17 @@ static void timer_fires_in_its_millisecond(void **state)
     }
 }
 
-static size_t turns_until_fired(struct bench *bench, struct probe *probe, int64_t at_ms)
+static size_t advances_until_fired(struct bench *bench, struct probe *probe, int64_t at_ms)
 {
-    size_t turns = 0;
+    size_t advances = 0;
     while (probe->fired == 0) {
         int64_t next_ms = wheel_next_ms(&bench->wheel);
         assert_true(next_ms <= at_ms);
         advance(bench, next_ms, NO_LIMIT);
-        turns++;
+        advances++;
     }
     assert_int_equal(bench->now_ms, at_ms);
-    return turns;
+    return advances;
 }
 
 /* A loop that sleeps until wheel_next_ms() fires timers on time and does not wake up needlessly. */
@@ -216,7 +216,7 @@ static void sleeping_until_next_ms_suffices(void **state)
         start(&bench, 1, 123456789);
         int64_t at_ms = bench.now_ms + delay_ms;
         set(&bench.probes[0], at_ms);
-        assert_true(turns_until_fired(&bench, &bench.probes[0], at_ms) < WHEEL_LEVELS + 400);
+        assert_true(advances_until_fired(&bench, &bench.probes[0], at_ms) < WHEEL_LEVELS + 400);
     }
 }
 

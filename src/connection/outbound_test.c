@@ -259,7 +259,7 @@ static void push_both(struct outbound *outbound, struct model *model, struct ran
     assert_int_equal(outbound_push(outbound, &limits, blob, item.key, use_reserve), expected);
 }
 
-static void random_operations_match_a_model(void **state)
+static void random_pushes_and_sends_match_a_model(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -295,7 +295,7 @@ int main(void)
         cmocka_unit_test(queue_is_bounded_in_messages),
         cmocka_unit_test(queue_is_bounded_in_bytes_except_for_a_single_message),
         cmocka_unit_test(blob_is_shared_by_queues),
-        cmocka_unit_test(random_operations_match_a_model),
+        cmocka_unit_test(random_pushes_and_sends_match_a_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,7 @@ static void retry_after_is_exact(void **state)
         struct rate_limit limit = {0};
         int64_t now_ms = 1000, retry_after_ms = 0;
         take_all(&limit, RATES[i], 3, now_ms, &retry_after_ms);
-        for (int turn = 0; turn < 100; turn++) {
+        for (int round = 0; round < 100; round++) {
             int64_t ignored_ms, wait_ms = retry_after_ms;
             assert_true(wait_ms >= 1);
             struct rate_limit earlier = limit;

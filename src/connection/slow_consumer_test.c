@@ -217,7 +217,7 @@ static void full_queue_takes_nothing_more_and_the_connection_ends(void **unused)
     int64_t grace_until_ms = connection()->grace_until_ms;
     assert_int_equal(take_deliveries(0), kept);
     expect_slow_consumer();
-    push_one(); /* refused although there is space: it would follow a gap */
+    push_one(); /* refused although there is space: messages before it were refused */
     client_expect_nothing(&alice);
     assert_int_equal(connection()->outbound.count, 0);
     assert_int_equal(connection()->grace_until_ms, grace_until_ms);
@@ -245,7 +245,7 @@ static void queue_is_bounded_in_bytes_too(void **unused)
     free(large);
 }
 
-/* The queue is at two per cent of the bound, yet the message does not fit: a gap, so it is signalled. */
+/* The queue is at two per cent of the bound, yet the message does not fit, so its loss is signalled. */
 static void message_too_large_for_the_remaining_space_ends_the_connection(void **unused)
 {
     (void)unused;

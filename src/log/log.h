@@ -1,7 +1,7 @@
 /*
  * Structured logging to stderr: one line per event, in `key=value` pairs (logfmt), with levels.
- * Each call site is rate-limited, so that a storm of one event cannot flood the journal; the next
- * line of that site counts the suppressed ones (`suppressed=N`).
+ * Each log statement (a *site*) is rate-limited, so that a storm of one event cannot flood the
+ * journal; the next line of that site counts the suppressed ones (`suppressed=N`).
  *
  *     log_info("connection_closed", "conn=%s user=%s reason=%s", id, log_quote(user), reason);
  *
@@ -16,7 +16,7 @@
  * written, quoted or not.
  *
  * Logging is at the edge of the program: it reads the system's clocks itself, and its level and the
- * counters of the call sites are the only process-wide state. Any thread may log (set the level
+ * counters of the sites are the only process-wide state. Any thread may log (set the level
  * before there are threads). A line is written with one write(2); errno is preserved.
  */
 #ifndef ROLLCALL_LOG_LOG_H
@@ -30,7 +30,7 @@
 
 enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARN, LOG_LEVEL_ERROR };
 
-/* A call site writes at most LOG_SITE_BURST lines in LOG_SITE_PERIOD_MS (a few more if threads race
+/* A site writes at most LOG_SITE_BURST lines in LOG_SITE_PERIOD_MS (a few more if threads race
  * at the end of a period). */
 enum { LOG_SITE_BURST = 20, LOG_SITE_PERIOD_MS = 10000, LOG_LINE_MAX = 2048 };
 
@@ -38,7 +38,7 @@ enum { LOG_SITE_BURST = 20, LOG_SITE_PERIOD_MS = 10000, LOG_LINE_MAX = 2048 };
  * log_sentence() shows LOG_SENTENCE_MAX bytes; a line has one sentence at most. */
 enum { LOG_QUOTE_MAX = 64, LOG_QUOTE_RING = 4, LOG_SENTENCE_MAX = 512 };
 
-/* A call site. Only LOG_AT makes one. */
+/* A log statement in the source. Only LOG_AT makes one. */
 struct log_site {
     const char *event;
     _Atomic int64_t period_start_ms;

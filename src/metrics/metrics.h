@@ -98,7 +98,7 @@ enum {
     ROW(SOCKETIO_RECOVERED, "socketio_recovered", COUNTER,                                         \
         "Socket.IO sessions recovered after they lost their connection")                           \
     ROW(HTTP_HANDOVERS, "http_handovers", COUNTER,                                                 \
-        "HTTP connections moved to the worker that serves their session")                          \
+        "HTTP connections moved to the worker that serves their Engine.IO session")                \
     ROW(HEARTBEATS, "heartbeat_received", COUNTER, "Heartbeats received")                          \
     ROW(HEARTBEAT_QPS, "heartbeat_qps", RATE(HEARTBEATS), "Heartbeats per second")                 \
     ROW(HEARTBEAT_LATENCY_P99, "heartbeat_latency_p99", P99(HEARTBEAT),                            \

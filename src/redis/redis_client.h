@@ -2,8 +2,8 @@
  * The Redis client of a worker, used by stores and the bus: one server or a cluster, given by a URL.
  *
  * Every command is answered exactly once. `done` gets the server's reply, which is valid until `done` returns
- * and may be an error (RESP_ERROR), or NULL: Redis cannot be reached, and whether the command was executed is unknown.
- * A reply never arrives before the sending function returns, but NULL may (nothing could be queued), so do
+ * and may be an error (RESP_ERROR), or NULL: Redis cannot be reached, and it is unknown whether the command was
+ * executed. A reply never arrives before the sending function returns, but NULL may (nothing could be queued), so do
  * not retry from within `done`. Commands for one key are executed and answered in the order in which they
  * were given, except around a redirection or a refusal.
  *

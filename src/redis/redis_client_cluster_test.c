@@ -104,7 +104,7 @@ static void empty_cluster(const struct redis_server *servers)
         redis_server_expect(&servers[i], "OK", "FLUSHALL", NULL);
 }
 
-/* Moves a slot in three steps: announce it to both servers, move the keys, assign the slot. */
+/* Moves a slot in three steps: prepare both servers, move the keys, assign the slot. */
 struct migration {
     struct redis_server *from;
     struct redis_server *to;

@@ -70,7 +70,7 @@ static bool has_connection(void *arg)
     return poll(&listener, 1, 0) == 1;
 }
 
-/* Otherwise the kernel could deliver unsent bytes after those of the next connection. */
+/* Otherwise the kernel could send unsent bytes after those of the next connection. */
 static void abandoned_connection_is_reset(void **state)
 {
     struct redis_connection_fixture *fixture = *state;

@@ -106,12 +106,12 @@ bool redis_socket_write(struct redis_socket *socket, struct slice first, struct 
 static size_t redis_socket_gather(struct stream *stream, struct iovec *out, size_t max)
 {
     struct redis_socket *socket = CONTAINER_OF(stream, struct redis_socket, stream);
-    struct slice pending = socket->state == REDIS_SOCKET_CONNECTING
-                               ? buffer_slice(&socket->handshake_out)
-                               : slice_after(buffer_slice(&socket->out), socket->out_sent);
+    struct slice unsent = socket->state == REDIS_SOCKET_CONNECTING
+                              ? buffer_slice(&socket->handshake_out)
+                              : slice_after(buffer_slice(&socket->out), socket->out_sent);
     (void)max;
-    *out = (struct iovec){(void *)pending.data, pending.len};
-    return pending.len > 0;
+    *out = (struct iovec){(void *)unsent.data, unsent.len};
+    return unsent.len > 0;
 }
 
 static bool on_redis_bytes_sent(struct stream *stream, size_t bytes)

@@ -130,8 +130,8 @@ static void on_subscriber_problem_changed(struct redis_connection *connection, v
         subscriber_send_soon(subscriber);
         return;
     }
-    buffer_clear(
-        &subscriber->leaving); /* the server dropped the subscriptions with the connection */
+    /* the server dropped the subscriptions with the connection */
+    buffer_clear(&subscriber->leaving);
     subscriber_unassign_channels(subscriber, &subscriber->asked);
     subscriber_unassign_channels(subscriber, &subscriber->live);
 }

@@ -37,7 +37,7 @@ struct redis_subscriber_owner {
     void (*on_live)(struct redis_subscriber *subscriber, struct slice name);
     /* The server refused some channels of a batch; each of them becomes unassigned. */
     void (*on_refused)(struct redis_subscriber *subscriber, const struct resp_value *error);
-    /* The channel has no subscriber any more. Assign it to another one, but not inside this call. */
+    /* The channel has no subscriber any more. Assign it to another one after this has returned. */
     void (*on_unassigned)(struct redis_subscriber *subscriber, struct redis_channel *channel);
     struct redis_channel *(*find)(struct redis_subscriber *subscriber, struct slice name);
 };

@@ -84,7 +84,7 @@ enum json_type json_peek(struct json *json);
 bool json_object(struct json *json);
 bool json_array(struct json *json);
 
-/* Advances to the next member (and reads its key) or element. Returns false on an error, or at the
+/* Advances to the next JSON member (and reads its key) or array element. Returns false on an error, or at the
  * end of the container, which it then leaves. */
 bool json_member(struct json *json, struct slice *key);
 bool json_element(struct json *json);

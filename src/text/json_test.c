@@ -222,7 +222,7 @@ static void peek_returns_the_next_type(void **state)
     free(input.data);
 }
 
-static void members_come_in_order_with_duplicates(void **state)
+static void json_members_come_in_order_with_duplicates(void **state)
 {
     (void)state;
     struct json_test_input input =
@@ -383,7 +383,7 @@ int main(void)
         cmocka_unit_test(int_refuses_other_numbers),
         cmocka_unit_test(double_is_the_nearest_value),
         cmocka_unit_test(peek_returns_the_next_type),
-        cmocka_unit_test(members_come_in_order_with_duplicates),
+        cmocka_unit_test(json_members_come_in_order_with_duplicates),
         cmocka_unit_test(every_read_refuses_other_types),
         cmocka_unit_test(errors_are_sticky),
         cmocka_unit_test(reading_a_value_twice_or_not_at_all_is_an_error),

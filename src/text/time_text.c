@@ -16,7 +16,7 @@ struct date {
 };
 
 /* `day_number` counts from 1 March of the year -400, so the whole range is positive. */
-static struct date date_from_days(unsigned day_number)
+static struct date time_date_from_days(unsigned day_number)
 {
     unsigned era = day_number / DAYS_PER_ERA;
     unsigned day_of_era = day_number % DAYS_PER_ERA;
@@ -33,7 +33,7 @@ static struct date date_from_days(unsigned day_number)
 }
 
 /* Returns the days since 1970-01-01. */
-static int64_t days_from_date(struct date date)
+static int64_t time_days_from_date(struct date date)
 {
     unsigned year = date.year + YEARS_PER_ERA - (date.month <= 2);
     unsigned year_of_era = year % YEARS_PER_ERA;
@@ -58,7 +58,7 @@ void time_text_write(char out[TIME_TEXT_LEN], int64_t wall_ms)
         wall_ms = wall_ms_max;
     const int64_t days_before_1970 = DAYS_FROM_ERA_TO_1970 + DAYS_PER_ERA;
     uint64_t ms = (uint64_t)(wall_ms + days_before_1970 * MS_PER_DAY);
-    struct date date = date_from_days((unsigned)(ms / MS_PER_DAY));
+    struct date date = time_date_from_days((unsigned)(ms / MS_PER_DAY));
     unsigned ms_of_day = (unsigned)(ms % MS_PER_DAY);
 
     memcpy(out, "0000-00-00T00:00:00.000Z", TIME_TEXT_LEN);
@@ -165,6 +165,6 @@ bool time_text_parse(struct slice text, int64_t *wall_ms)
         !take_time_of_day(&text, &time_ms) || !take_time_fraction(&text, &fraction_ms) ||
         !take_time_offset(&text, &offset_ms) || text.len != 0)
         return false;
-    *wall_ms = days_from_date(date) * MS_PER_DAY + time_ms + fraction_ms - offset_ms;
+    *wall_ms = time_days_from_date(date) * MS_PER_DAY + time_ms + fraction_ms - offset_ms;
     return true;
 }

@@ -23,7 +23,7 @@ struct redis_identity {
     const char *password; /* empty: none */
     const char *name;     /* of the connection, seen in CLIENT LIST; no spaces. Empty: none */
     unsigned database;
-    bool alone; /* the only server: refuse a replica, or a member of a cluster */
+    bool alone; /* the only server: refuse a replica, or a server of a cluster */
 };
 
 enum { REDIS_HANDSHAKE_STEPS_MAX = 4 };

@@ -144,7 +144,7 @@ static enum resp_result resp_read_sized(struct resp_parser *parser, struct slice
     }
 }
 
-/* Reads one value, or the head of an array. INCOMPLETE with an advanced `at`: call again. */
+/* Reads one value, or the head of an array. INCOMPLETE with an advanced `at`: the next value follows. */
 static enum resp_result resp_read_value(struct resp_parser *parser, struct slice input)
 {
     struct slice line;

@@ -32,7 +32,7 @@ enum resp_type {
     RESP_TEXT, /* simple, bulk and verbatim strings, doubles and big numbers */
     RESP_ERROR,
     RESP_INTEGER, /* booleans too */
-    RESP_ARRAY,   /* sets too; a map is an array of keys and values in turn */
+    RESP_ARRAY,   /* sets too; a map is an array of alternating keys and values */
     RESP_PUSH,    /* an unrequested array (pub/sub); never inside another value */
 };
 
@@ -63,8 +63,8 @@ struct resp_parser {
 enum resp_result { RESP_INCOMPLETE, RESP_COMPLETE, RESP_INVALID };
 
 /* Parses the reply at the front of `input`. COMPLETE: *reply is valid as long as the input and until the next
- * call; *len is how many bytes it took. INCOMPLETE: call again with the same bytes, possibly moved, and more
- * after them. INVALID, also when out of memory: the rest of the connection cannot be parsed. */
+ * resp_parse(); *len is how many bytes it took. INCOMPLETE: parse again with the same bytes, possibly moved,
+ * and more after them. INVALID, also when out of memory: the rest of the connection cannot be parsed. */
 enum resp_result resp_parse(struct resp_parser *parser, struct slice input,
                             const struct resp_value **reply, size_t *len);
 

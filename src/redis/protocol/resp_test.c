@@ -174,7 +174,7 @@ static void malformed_replies_are_invalid(void **state)
         assert_int_equal(parse_result(slice_of(inputs[i])), RESP_INVALID);
 }
 
-static void announced_lengths_are_bounded(void **state)
+static void declared_lengths_are_bounded(void **state)
 {
     (void)state;
     assert_int_equal(parse_result(SLICE("$16777216\r\n")), RESP_INCOMPLETE);
@@ -282,7 +282,7 @@ int main(void)
         cmocka_unit_test(every_type_is_parsed_in_any_pieces),
         cmocka_unit_test(consecutive_replies_are_parsed),
         cmocka_unit_test(malformed_replies_are_invalid),
-        cmocka_unit_test(announced_lengths_are_bounded),
+        cmocka_unit_test(declared_lengths_are_bounded),
         cmocka_unit_test(nesting_is_bounded),
         cmocka_unit_test(line_length_is_bounded),
         cmocka_unit_test(long_reply_in_many_pieces_is_parsed_once),
