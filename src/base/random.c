@@ -19,7 +19,7 @@ static void random_refill_from_system(struct random *random)
         abort();
 }
 
-static uint64_t rotate_left(uint64_t value, unsigned count)
+static uint64_t random_rotate_left(uint64_t value, unsigned count)
 {
     return value << count | value >> (64 - count);
 }
@@ -29,7 +29,7 @@ static void random_refill_from_seed(struct random *random)
 {
     uint64_t *state = random->state;
     for (size_t i = 0; i < sizeof(random->block); i += sizeof(uint64_t)) {
-        uint64_t value = htole64(rotate_left(state[1] * 5, 7) * 9);
+        uint64_t value = htole64(random_rotate_left(state[1] * 5, 7) * 9);
         memcpy(random->block + i, &value, sizeof(value));
         uint64_t shifted = state[1] << 17;
         state[2] ^= state[0];
@@ -37,7 +37,7 @@ static void random_refill_from_seed(struct random *random)
         state[1] ^= state[2];
         state[0] ^= state[3];
         state[2] ^= shifted;
-        state[3] = rotate_left(state[3], 45);
+        state[3] = random_rotate_left(state[3], 45);
     }
 }
 

@@ -40,25 +40,24 @@ static const struct order_rule order_rules[] = {
 
 #define ORDER_RULE_COUNT (sizeof(order_rules) / sizeof(order_rules[0]))
 
-static const struct setting *find_checked_setting(const char *name)
+static const struct setting *find_config_setting(const char *name)
 {
     const struct setting *setting = setting_find(slice_of(name));
     assert(setting);
     return setting;
 }
 
-static bool order_rule_holds(const struct order_rule *rule, const struct config *config)
+static bool config_order_holds(const struct order_rule *rule, const struct config *config)
 {
-    int64_t left = setting_number(find_checked_setting(rule->left), config);
-    int64_t right = setting_number(find_checked_setting(rule->right), config);
+    int64_t left = setting_number(find_config_setting(rule->left), config);
+    int64_t right = setting_number(find_config_setting(rule->right), config);
     return rule->order == BELOW ? left < right : left <= right;
 }
 
 /* Writes name, value and source of a setting: "gateway.workers (4, line 7)". */
-static void write_setting_with_source(struct buffer *out, const struct config *config,
-                                      const char *name)
+static void write_config_setting(struct buffer *out, const struct config *config, const char *name)
 {
-    const struct setting *setting = find_checked_setting(name);
+    const struct setting *setting = find_config_setting(name);
     const struct config_origin *origin = &config->origins[setting_index(setting)];
     buffer_printf(out, "%s (", name);
     setting_write_value(out, setting, config);
@@ -68,14 +67,14 @@ static void write_setting_with_source(struct buffer *out, const struct config *c
         buffer_printf(out, ", %s)", config_source_name(origin->source));
 }
 
-static void describe_broken_order(const struct order_rule *rule, const struct config *config,
-                                  struct config_error *error)
+static void describe_broken_config_order(const struct order_rule *rule, const struct config *config,
+                                         struct config_error *error)
 {
     struct buffer text = BUFFER_INIT;
-    write_setting_with_source(&text, config, rule->left);
+    write_config_setting(&text, config, rule->left);
     buffer_append_text(&text, rule->consequence ? " should " : " must ");
     buffer_append_text(&text, rule->order == BELOW ? "be less than " : "not exceed ");
-    write_setting_with_source(&text, config, rule->right);
+    write_config_setting(&text, config, rule->right);
     if (rule->consequence)
         buffer_printf(&text, ": %s", rule->consequence);
     config_fail_text(error, &text);
@@ -104,7 +103,7 @@ static bool check_config_loopback(const struct config *config, const char *name,
         (address_parse(slice_of(value), &address) && address_is_loopback(&address)))
         return true;
     struct buffer text = BUFFER_INIT;
-    write_setting_with_source(&text, config, name);
+    write_config_setting(&text, config, name);
     buffer_printf(&text, " must be a loopback address such as 127.0.0.1:8080, because %s is on",
                   config->dev ? "dev (--dev)" : "auth.dev");
     return config_fail_text(error, &text);
@@ -113,8 +112,8 @@ static bool check_config_loopback(const struct config *config, const char *name,
 bool config_check(const struct config *config, struct config_error *error)
 {
     for (size_t i = 0; i < ORDER_RULE_COUNT; i++)
-        if (!order_rules[i].consequence && !order_rule_holds(&order_rules[i], config)) {
-            describe_broken_order(&order_rules[i], config, error);
+        if (!order_rules[i].consequence && !config_order_holds(&order_rules[i], config)) {
+            describe_broken_config_order(&order_rules[i], config, error);
             return false;
         }
     return check_config_tls("gateway.tls", config->gateway.tls.certificate_file,
@@ -139,8 +138,8 @@ size_t config_warnings(const struct config *config, struct config_error out[CONF
 {
     size_t count = 0;
     for (size_t i = 0; i < ORDER_RULE_COUNT && count < CONFIG_WARNINGS_MAX; i++)
-        if (order_rules[i].consequence && !order_rule_holds(&order_rules[i], config))
-            describe_broken_order(&order_rules[i], config, &out[count++]);
+        if (order_rules[i].consequence && !config_order_holds(&order_rules[i], config))
+            describe_broken_config_order(&order_rules[i], config, &out[count++]);
     bool has_peers = config->peer.listen[0] != '\0' || config->peer.peers.count > 0;
     bool has_kafka = slice_starts_with(slice_of(config->feed.url), SLICE("kafka://"));
     count = add_config_warning(out, count, has_peers && config->peer.secret[0] == '\0',

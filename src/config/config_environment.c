@@ -8,7 +8,7 @@ enum { NAME_SHOWN_MAX = 128 };
 
 /* GATEWAY__LISTEN becomes gateway.listen. Lower case is not allowed in a variable, so it becomes
  * upper case, which no setting has. */
-static void write_setting_name(struct buffer *out, struct slice variable)
+static void write_environment_setting_name(struct buffer *out, struct slice variable)
 {
     for (size_t i = 0; i < variable.len; i++) {
         unsigned char c = (unsigned char)variable.data[i];
@@ -23,7 +23,7 @@ static void write_setting_name(struct buffer *out, struct slice variable)
 
 /* A name without a dot that resembles no setting belongs to something else: a test harness, or the
  * ROLLCALL_SERVICE_HOST that Kubernetes sets in pods beside a service with our name. */
-static bool is_foreign_variable(struct slice setting_name)
+static bool is_foreign_environment_variable(struct slice setting_name)
 {
     return !setting_find(setting_name) && setting_nearest(setting_name).len == 0 &&
            (setting_name.len == 0 || !memchr(setting_name.data, '.', setting_name.len));
@@ -36,7 +36,8 @@ static bool read_environment_variable(struct config *config, struct slice name, 
     snprintf(label, sizeof(label), "%.*s", SLICE_FORMAT(name));
     struct config_place place = {.source = CONFIG_FROM_ENVIRONMENT, .label = label};
     struct buffer setting_name = BUFFER_INIT;
-    write_setting_name(&setting_name, slice_after(name, strlen(CONFIG_ENVIRONMENT_PREFIX)));
+    write_environment_setting_name(&setting_name,
+                                   slice_after(name, strlen(CONFIG_ENVIRONMENT_PREFIX)));
     const struct setting *setting = setting_find(buffer_slice(&setting_name));
     bool is_read;
     if (setting_name.failed)
@@ -44,7 +45,7 @@ static bool read_environment_variable(struct config *config, struct slice name, 
     else if (setting)
         is_read = config_assign(config, &place, setting, value, error);
     else
-        is_read = is_foreign_variable(buffer_slice(&setting_name)) ||
+        is_read = is_foreign_environment_variable(buffer_slice(&setting_name)) ||
                   config_fail_unknown(error, &place, buffer_slice(&setting_name));
     buffer_free(&setting_name);
     return is_read;
@@ -80,8 +81,9 @@ size_t config_environment_warnings(char *const *environment,
         struct buffer setting_name = BUFFER_INIT;
         if (!name.data)
             continue;
-        write_setting_name(&setting_name, slice_after(name, strlen(CONFIG_ENVIRONMENT_PREFIX)));
-        if (!setting_name.failed && is_foreign_variable(buffer_slice(&setting_name))) {
+        write_environment_setting_name(&setting_name,
+                                       slice_after(name, strlen(CONFIG_ENVIRONMENT_PREFIX)));
+        if (!setting_name.failed && is_foreign_environment_variable(buffer_slice(&setting_name))) {
             struct slice shown = slice_first(name, NAME_SHOWN_MAX);
             snprintf(out[count++].text, sizeof(out->text), "%.*s names no setting and is ignored",
                      SLICE_FORMAT(shown));

@@ -5,14 +5,14 @@
 enum { INDENT = 2 };
 
 /* Returns the length of a name up to and including its last dot. */
-static size_t section_prefix_len(struct slice name)
+static size_t config_section_prefix_len(struct slice name)
 {
     while (name.len > 0 && name.data[name.len - 1] != '.')
         name.len--;
     return name.len;
 }
 
-static void write_yaml_indent(FILE *out, size_t depth)
+static void write_config_indent(FILE *out, size_t depth)
 {
     fprintf(out, "%*s", (int)(depth * INDENT), "");
 }
@@ -28,13 +28,14 @@ static size_t open_config_sections(FILE *out, struct slice previous, struct slic
             depth++;
         }
     }
-    struct slice rest = slice_first(slice_after(name, shared), section_prefix_len(name) - shared);
+    struct slice rest =
+        slice_first(slice_after(name, shared), config_section_prefix_len(name) - shared);
     if (depth == 0 && rest.len > 0 && previous.len > 0)
         fputc('\n', out);
     while (rest.len > 0) {
         struct slice section;
         rest = slice_split(rest, '.', &section);
-        write_yaml_indent(out, depth++);
+        write_config_indent(out, depth++);
         fprintf(out, "%.*s:\n", SLICE_FORMAT(section));
     }
     return depth;
@@ -45,10 +46,10 @@ static void print_setting_line(FILE *out, const struct config *config,
 {
     const struct config_origin *origin = &config->origins[setting_index(setting)];
     struct slice name = slice_of(setting->name);
-    struct slice key = slice_after(name, section_prefix_len(name));
+    struct slice key = slice_after(name, config_section_prefix_len(name));
     struct buffer value = BUFFER_INIT;
     setting_write_value(&value, setting, config);
-    write_yaml_indent(out, depth);
+    write_config_indent(out, depth);
     if (setting_hides(setting, buffer_slice(&value)))
         fprintf(out, "# %.*s: %s", SLICE_FORMAT(key),
                 slice_is(buffer_slice(&value), "\"\"") ? "(empty)" : "(not shown)");

@@ -1,6 +1,6 @@
 #include "config/nearest.h"
 
-static size_t fewer_edits(size_t a, size_t b)
+static size_t nearest_fewer_edits(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -16,9 +16,9 @@ static size_t nearest_edits(struct slice a, struct slice b)
         row[0] = i;
         for (size_t j = 1; j <= b.len; j++) {
             size_t replaced = above[j - 1] + (a.data[i - 1] != b.data[j - 1]);
-            row[j] = fewer_edits(replaced, fewer_edits(above[j], row[j - 1]) + 1);
+            row[j] = nearest_fewer_edits(replaced, nearest_fewer_edits(above[j], row[j - 1]) + 1);
             if (i > 1 && j > 1 && a.data[i - 1] == b.data[j - 2] && a.data[i - 2] == b.data[j - 1])
-                row[j] = fewer_edits(row[j], two_above[j - 2] + 1);
+                row[j] = nearest_fewer_edits(row[j], two_above[j - 2] + 1);
         }
     }
     return rows[a.len % 3][b.len];

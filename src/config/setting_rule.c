@@ -5,18 +5,18 @@
 /* Node ids are part of Redis keys and channel names. */
 enum { NODE_ID_MAX = 64 };
 
-static bool is_address(struct slice text)
+static bool is_address_setting(struct slice text)
 {
     struct address unused;
     return address_parse(text, &unused);
 }
 
-static bool is_empty_or_address(struct slice text)
+static bool is_empty_or_address_setting(struct slice text)
 {
-    return text.len == 0 || is_address(text);
+    return text.len == 0 || is_address_setting(text);
 }
 
-static bool is_empty_or_node_id(struct slice text)
+static bool is_empty_or_node_id_setting(struct slice text)
 {
     for (size_t i = 0; i < text.len; i++) {
         char c = text.data[i];
@@ -29,7 +29,7 @@ static bool is_empty_or_node_id(struct slice text)
 }
 
 /* A browser sends neither a path nor a trailing slash, so an entry with one would never match. */
-static bool is_origin(struct slice text)
+static bool is_origin_setting(struct slice text)
 {
     struct slice scheme;
     struct slice rest = slice_split(text, ':', &scheme);
@@ -39,44 +39,47 @@ static bool is_origin(struct slice text)
 }
 
 /* The backend checks the rest of the URL. */
-static bool has_url_scheme(struct slice text, const char *scheme)
+static bool setting_has_url_scheme(struct slice text, const char *scheme)
 {
     struct slice prefix = slice_of(scheme);
     return slice_starts_with(text, prefix) && text.len > prefix.len;
 }
 
-static bool is_state_url(struct slice text)
+static bool is_state_url_setting(struct slice text)
 {
-    return slice_is(text, "memory") || has_url_scheme(text, "redis://") ||
-           has_url_scheme(text, "redis-cluster://") || has_url_scheme(text, "rediss://") ||
-           has_url_scheme(text, "rediss-cluster://");
+    return slice_is(text, "memory") || setting_has_url_scheme(text, "redis://") ||
+           setting_has_url_scheme(text, "redis-cluster://") ||
+           setting_has_url_scheme(text, "rediss://") ||
+           setting_has_url_scheme(text, "rediss-cluster://");
 }
 
-static bool is_ledger_url(struct slice text)
+static bool is_ledger_url_setting(struct slice text)
 {
-    return text.len == 0 || has_url_scheme(text, "sqlite:") || has_url_scheme(text, "remote://") ||
-           has_url_scheme(text, "dynamodb://");
+    return text.len == 0 || setting_has_url_scheme(text, "sqlite:") ||
+           setting_has_url_scheme(text, "remote://") || setting_has_url_scheme(text, "dynamodb://");
 }
 
-static bool is_feed_url(struct slice text)
+static bool is_feed_url_setting(struct slice text)
 {
-    return slice_is(text, "local") || has_url_scheme(text, "kafka://");
+    return slice_is(text, "local") || setting_has_url_scheme(text, "kafka://");
 }
 
-static bool is_not_empty_text(struct slice text)
+static bool is_not_empty_setting(struct slice text)
 {
     return text.len > 0;
 }
 
-const struct setting_rule setting_rule_address = {is_address, "HOST:PORT or [IPV6]:PORT"};
-const struct setting_rule setting_rule_optional_address = {is_empty_or_address,
+const struct setting_rule setting_rule_address = {is_address_setting, "HOST:PORT or [IPV6]:PORT"};
+const struct setting_rule setting_rule_optional_address = {is_empty_or_address_setting,
                                                            "HOST:PORT or [IPV6]:PORT, or nothing"};
 const struct setting_rule setting_rule_node_id = {
-    is_empty_or_node_id, "at most 64 letters, digits, dots, dashes and underscores"};
-const struct setting_rule setting_rule_origin = {is_origin, "SCHEME://HOST[:PORT] without a path"};
+    is_empty_or_node_id_setting, "at most 64 letters, digits, dots, dashes and underscores"};
+const struct setting_rule setting_rule_origin = {is_origin_setting,
+                                                 "SCHEME://HOST[:PORT] without a path"};
 const struct setting_rule setting_rule_state_url = {
-    is_state_url, "memory, redis://HOST:PORT[/DB] or redis-cluster://HOST:PORT,HOST:PORT"};
+    is_state_url_setting, "memory, redis://HOST:PORT[/DB] or redis-cluster://HOST:PORT,HOST:PORT"};
 const struct setting_rule setting_rule_ledger_url = {
-    is_ledger_url, "sqlite:PATH, remote://HOST:PORT or dynamodb://REGION[?endpoint=URL]"};
-const struct setting_rule setting_rule_feed_url = {is_feed_url, "local or kafka://HOST:PORT,…"};
-const struct setting_rule setting_rule_not_empty = {is_not_empty_text, "text that is not empty"};
+    is_ledger_url_setting, "sqlite:PATH, remote://HOST:PORT or dynamodb://REGION[?endpoint=URL]"};
+const struct setting_rule setting_rule_feed_url = {is_feed_url_setting,
+                                                   "local or kafka://HOST:PORT,…"};
+const struct setting_rule setting_rule_not_empty = {is_not_empty_setting, "text that is not empty"};

@@ -20,7 +20,7 @@ void setting_write_number(struct buffer *out, const struct setting *setting, int
     buffer_printf(out, ".%0*" PRId64, width, thousandths);
 }
 
-static void write_expected_number(struct buffer *out, const struct setting *setting)
+static void write_setting_expected_number(struct buffer *out, const struct setting *setting)
 {
     static const char *const phrases[] = {
         [SETTING_COUNT] = "an integer",
@@ -58,13 +58,13 @@ void setting_write_expected(struct buffer *out, const struct setting *setting)
         buffer_append_text(out, setting->rule ? setting->rule->expected : "text");
         break;
     default:
-        write_expected_number(out, setting);
+        write_setting_expected_number(out, setting);
     }
 }
 
 /* Writes double-quoted YAML. Texts contain no control characters, so only these two need
  * escaping. */
-static void write_yaml_quoted(struct buffer *out, const char *text)
+static void write_setting_quoted(struct buffer *out, const char *text)
 {
     buffer_append_byte(out, '"');
     for (; *text; text++) {
@@ -93,13 +93,13 @@ void setting_write_value(struct buffer *out, const struct setting *setting,
         buffer_append_text(out, setting->choices[*(const unsigned *)field]);
         break;
     case SETTING_TEXT:
-        write_yaml_quoted(out, *(const char *const *)field);
+        write_setting_quoted(out, *(const char *const *)field);
         break;
     case SETTING_LIST:
         buffer_append_byte(out, '[');
         for (size_t i = 0; i < list->count; i++) {
             buffer_append_text(out, i > 0 ? ", " : "");
-            write_yaml_quoted(out, list->items[i]);
+            write_setting_quoted(out, list->items[i]);
         }
         buffer_append_byte(out, ']');
         break;

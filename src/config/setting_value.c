@@ -99,7 +99,7 @@ static enum setting_result store_choice_setting(const struct setting *setting,
 }
 
 /* Refuses control characters, since texts end up in logs, headers and keys. */
-static bool is_acceptable_text(const struct setting *setting, struct slice text)
+static bool is_acceptable_setting_text(const struct setting *setting, struct slice text)
 {
     for (size_t i = 0; i < text.len; i++)
         if ((unsigned char)text.data[i] < 0x20 || text.data[i] == 0x7f)
@@ -121,7 +121,7 @@ static char *copy_setting_text(struct slice text)
 static enum setting_result store_text_setting(const struct setting *setting, struct config *config,
                                               struct slice text)
 {
-    if (!is_acceptable_text(setting, text))
+    if (!is_acceptable_setting_text(setting, text))
         return SETTING_REFUSED;
     const char *copy = copy_setting_text(text);
     if (!copy)
@@ -136,7 +136,8 @@ enum setting_result setting_append(const struct setting *setting, struct config 
 {
     assert(setting->type == SETTING_LIST);
     struct config_list *list = setting_field(setting, config);
-    if (item.len == 0 || list->count == CONFIG_LIST_ITEMS_MAX || !is_acceptable_text(setting, item))
+    if (item.len == 0 || list->count == CONFIG_LIST_ITEMS_MAX ||
+        !is_acceptable_setting_text(setting, item))
         return SETTING_REFUSED;
     const char **items = realloc(list->items, (list->count + 1) * sizeof(items[0]));
     if (!items)

@@ -160,8 +160,8 @@ static void on_connection_timer(struct wheel_timer *timer)
 /* ---- input ---- */
 
 /* The client ends the connection, by a close frame or by a violation of the protocol. */
-static void handle_client_end(struct connection *connection, bool violation,
-                              const struct websocket_message *message)
+static void end_connection_by_client(struct connection *connection, bool violation,
+                                     const struct websocket_message *message)
 {
     struct slice reason = SLICE_NONE;
     if (violation) {
@@ -217,7 +217,7 @@ static void on_connection_bytes(struct stream *stream, char *data, size_t len)
             break;
         case WEBSOCKET_CLOSE:
         case WEBSOCKET_ERROR:
-            handle_client_end(connection, event == WEBSOCKET_ERROR, &message);
+            end_connection_by_client(connection, event == WEBSOCKET_ERROR, &message);
             break;
         default:
             break;

@@ -33,7 +33,7 @@ static const struct {
     {505, "HTTP Version Not Supported"},
 };
 
-static const char *http_reason_of(unsigned status)
+static const char *exchange_status_reason(unsigned status)
 {
     for (size_t i = 0; i < sizeof(REASONS) / sizeof(REASONS[0]); i++)
         if (REASONS[i].status == status)
@@ -90,7 +90,7 @@ void exchange_reply(struct exchange **exchange, unsigned status, const char *con
     }
     struct buffer *out = &connection->out;
     struct http_listener *listener = connection->listener;
-    buffer_printf(out, "HTTP/1.1 %u %s\r\nDate: %s\r\n", status, http_reason_of(status),
+    buffer_printf(out, "HTTP/1.1 %u %s\r\nDate: %s\r\n", status, exchange_status_reason(status),
                   http_date_text(&listener->date, listener->loop->clock.wall_ms));
     if (status != 204)
         buffer_printf(out, "Content-Type: %s\r\nContent-Length: %zu\r\n", content_type, body.len);

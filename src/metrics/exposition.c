@@ -29,7 +29,7 @@ void exposition_add(struct exposition *exposition, struct metrics *metrics)
     exposition->workers[exposition->worker_count++] = metrics;
 }
 
-static int64_t combine_metric_values(enum metric_shown shown, int64_t a, int64_t b)
+static int64_t combine_exposition_values(enum metric_shown shown, int64_t a, int64_t b)
 {
     switch (shown) {
     case METRIC_SHOWN_LARGEST:
@@ -42,17 +42,18 @@ static int64_t combine_metric_values(enum metric_shown shown, int64_t a, int64_t
     }
 }
 
-static void sum_worker_metrics(struct exposition_totals *totals,
-                               const struct exposition *exposition, int64_t now_ms)
+static void sum_exposition_workers(struct exposition_totals *totals,
+                                   const struct exposition *exposition, int64_t now_ms)
 {
     *totals = (struct exposition_totals){.taken_ms = now_ms};
     for (size_t w = 0; w < exposition->worker_count; w++) {
         struct metrics *worker = exposition->workers[w];
         for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
             int64_t value = atomic_load_explicit(&worker->values[metric], memory_order_relaxed);
-            totals->values[metric] = w == 0 ? value
-                                            : combine_metric_values(metric_rows[metric].shown,
-                                                                    totals->values[metric], value);
+            totals->values[metric] = w == 0
+                                         ? value
+                                         : combine_exposition_values(metric_rows[metric].shown,
+                                                                     totals->values[metric], value);
         }
         for (enum metrics_latency latency = 0; latency < LATENCY_COUNT; latency++) {
             struct exposition_histogram *total = &totals->latencies[latency];
@@ -68,7 +69,7 @@ static void sum_worker_metrics(struct exposition_totals *totals,
 void exposition_sample(struct exposition *exposition, int64_t now_ms)
 {
     struct exposition_totals totals;
-    sum_worker_metrics(&totals, exposition, now_ms);
+    sum_exposition_workers(&totals, exposition, now_ms);
     pthread_mutex_lock(&exposition->mutex);
     exposition->samples[exposition->sample_count++ % EXPOSITION_SAMPLES] = totals;
     pthread_mutex_unlock(&exposition->mutex);
@@ -95,6 +96,6 @@ void exposition_write(struct buffer *out, struct exposition *exposition, int64_t
     text.rate_base = *find_exposition_sample(exposition, now_ms, METRICS_RATE_PERIOD_S);
     text.recent_base = *find_exposition_sample(exposition, now_ms, METRICS_RECENT_PERIOD_S);
     pthread_mutex_unlock(&exposition->mutex);
-    sum_worker_metrics(&text.now, exposition, now_ms);
+    sum_exposition_workers(&text.now, exposition, now_ms);
     exposition_text_write(&text);
 }

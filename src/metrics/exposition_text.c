@@ -7,7 +7,7 @@
 
 enum { LAST_FINITE_BUCKET = METRICS_HISTOGRAM_BUCKETS - 2 };
 
-static double histogram_bound_s(size_t bucket)
+static double exposition_bound_s(size_t bucket)
 {
     return (double)(UINT64_C(1) << bucket) * MICROSECONDS;
 }
@@ -25,42 +25,44 @@ double exposition_text_quantile(const struct exposition_histogram *now,
     for (size_t i = 0; i <= LAST_FINITE_BUCKET; i++) {
         double count = (double)(now->buckets[i] - base->buckets[i]);
         if (count > 0 && below + count >= rank) {
-            double from_s = i == 0 ? 0 : histogram_bound_s(i - 1);
-            return from_s + (histogram_bound_s(i) - from_s) * (rank - below) / count;
+            double from_s = i == 0 ? 0 : exposition_bound_s(i - 1);
+            return from_s + (exposition_bound_s(i) - from_s) * (rank - below) / count;
         }
         below += count;
     }
-    return histogram_bound_s(LAST_FINITE_BUCKET);
+    return exposition_bound_s(LAST_FINITE_BUCKET);
 }
 
-static int64_t metric_growth(const struct exposition_totals *now,
-                             const struct exposition_totals *base, enum metric metric)
+static int64_t exposition_growth(const struct exposition_totals *now,
+                                 const struct exposition_totals *base, enum metric metric)
 {
     return now->values[metric] - base->values[metric];
 }
 
 /* Part and whole are not read at the same instant, so the quotient may exceed 1; cut it there. */
-static double metric_share(int64_t part, int64_t whole)
+static double exposition_share(int64_t part, int64_t whole)
 {
     if (whole <= 0)
         return 0;
     return part < whole ? (double)part / (double)whole : 1;
 }
 
-static double compute_metric_value(const struct exposition_text *text, const struct metric_row *row)
+static double compute_exposition_value(const struct exposition_text *text,
+                                       const struct metric_row *row)
 {
-    int64_t part = metric_growth(&text->now, &text->recent_base, row->source);
-    int64_t other = metric_growth(&text->now, &text->recent_base, row->other);
+    int64_t part = exposition_growth(&text->now, &text->recent_base, row->source);
+    int64_t other = exposition_growth(&text->now, &text->recent_base, row->other);
     int64_t elapsed_ms = text->now.taken_ms - text->rate_base.taken_ms;
     switch (row->shown) {
     case METRIC_SHOWN_RATE:
-        return elapsed_ms > 0 ? (double)metric_growth(&text->now, &text->rate_base, row->source) *
-                                    1000 / (double)elapsed_ms
-                              : 0;
+        return elapsed_ms > 0
+                   ? (double)exposition_growth(&text->now, &text->rate_base, row->source) * 1000 /
+                         (double)elapsed_ms
+                   : 0;
     case METRIC_SHOWN_SHARE_OF:
-        return metric_share(part, other);
+        return exposition_share(part, other);
     case METRIC_SHOWN_SHARE_BESIDE:
-        return metric_share(part, part + other);
+        return exposition_share(part, part + other);
     default:
         return exposition_text_quantile(&text->now.latencies[row->latency],
                                         &text->recent_base.latencies[row->latency], 0.99);
@@ -85,7 +87,7 @@ static void write_exposition_metric(const struct exposition_text *text, enum met
         buffer_printf(text->out, "%.9g", (double)value / 1000);
         break;
     default:
-        buffer_printf(text->out, "%.9g", compute_metric_value(text, row));
+        buffer_printf(text->out, "%.9g", compute_exposition_value(text, row));
     }
     buffer_append_byte(text->out, '\n');
 }
@@ -96,7 +98,7 @@ void exposition_text_write(const struct exposition_text *text)
         write_exposition_metric(text, metric);
     double bounds[LAST_FINITE_BUCKET + 1];
     for (size_t i = 0; i <= LAST_FINITE_BUCKET; i++)
-        bounds[i] = histogram_bound_s(i);
+        bounds[i] = exposition_bound_s(i);
     for (enum metrics_latency latency = 0; latency < LATENCY_COUNT; latency++) {
         const struct metric_latency_row *row = &metric_latency_rows[latency];
         const struct exposition_histogram *histogram = &text->now.latencies[latency];

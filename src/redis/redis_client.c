@@ -47,7 +47,7 @@ static void report_client_availability(struct redis_client *client)
 }
 
 /* Observers check all their keys, so report moved slots only when some have moved. */
-static void on_cluster_changed(struct redis_cluster *cluster)
+static void on_client_cluster_changed(struct redis_cluster *cluster)
 {
     struct redis_client *client = CONTAINER_OF(cluster, struct redis_client, cluster);
     if (client->closing)
@@ -95,7 +95,7 @@ struct redis_client *redis_client_make(const struct redis_client_options *option
     snprintf(client->name, sizeof(client->name), "%s", options->name ? options->name : "");
     list_init(&client->observers);
     client->cluster.url = &client->url;
-    client->cluster.on_changed = on_cluster_changed;
+    client->cluster.on_changed = on_client_cluster_changed;
     client->cluster.context = (struct redis_connection_context){
         .loop = options->loop,
         .streams = options->streams,
@@ -159,8 +159,9 @@ struct redis_cluster *redis_client_cluster(struct redis_client *client)
 /* ---- commands ---- */
 
 /* Sends the scratch buffer to one server, without following redirections. */
-static void send_without_redirects(struct redis_client *client, struct redis_connection *connection,
-                                   redis_reply_done done, void *arg)
+static void send_client_command_unredirected(struct redis_client *client,
+                                             struct redis_connection *connection,
+                                             redis_reply_done done, void *arg)
 {
     const struct buffer *scratch = &client->requests.scratch;
     bool sent = connection && !scratch->failed &&
@@ -187,7 +188,8 @@ void redis_command(struct redis_client *client, struct slice key, struct redis_a
     buffer_clear(scratch);
     resp_write_command(scratch, args.items, args.count);
     if (!client->url.cluster) {
-        send_without_redirects(client, redis_cluster_connection(&client->cluster, 0), done, arg);
+        send_client_command_unredirected(client, redis_cluster_connection(&client->cluster, 0),
+                                         done, arg);
         return;
     }
     struct redis_request *request = make_client_request(client, done, arg);
@@ -242,5 +244,5 @@ void redis_command_on(struct redis_client *client, size_t master, struct redis_a
     for (size_t i = 0; i < client->cluster.node_count && !connection; i++)
         if (client->cluster.nodes[i]->slots > 0 && master-- == 0)
             connection = client->cluster.nodes[i]->connection;
-    send_without_redirects(client, connection, done, arg);
+    send_client_command_unredirected(client, connection, done, arg);
 }

@@ -13,7 +13,7 @@ static void schedule_cluster_refresh(struct redis_cluster *cluster, int64_t dela
 
 /* ---- nodes ---- */
 
-static unsigned count_served_slots(const struct redis_cluster *cluster)
+static unsigned count_cluster_served_slots(const struct redis_cluster *cluster)
 {
     unsigned served = 0;
     for (size_t i = 0; i < cluster->node_count; i++)
@@ -24,7 +24,8 @@ static unsigned count_served_slots(const struct redis_cluster *cluster)
 
 static void update_cluster_availability(struct redis_cluster *cluster)
 {
-    cluster->available = count_served_slots(cluster) >= REDIS_AVAILABLE_SLOTS_MIN && !cluster->down;
+    cluster->available =
+        count_cluster_served_slots(cluster) >= REDIS_AVAILABLE_SLOTS_MIN && !cluster->down;
     cluster->on_changed(cluster);
 }
 
@@ -33,7 +34,8 @@ static void on_cluster_node_problem_changed(struct redis_connection *connection,
 {
     struct redis_cluster *cluster = ((struct redis_node *)arg)->cluster;
     bool fine = redis_connection_problem(connection) == REDIS_FINE;
-    if (cluster->url->cluster && fine && count_served_slots(cluster) == 0 && !cluster->refreshing)
+    if (cluster->url->cluster && fine && count_cluster_served_slots(cluster) == 0 &&
+        !cluster->refreshing)
         schedule_cluster_refresh(cluster, 0);
     else
         redis_cluster_refresh_soon(cluster);
@@ -81,7 +83,8 @@ static void remove_cluster_node(struct redis_cluster *cluster, size_t index)
     free(node);
 }
 
-static void set_slot_owner(struct redis_cluster *cluster, uint16_t slot, struct redis_node *node)
+static void set_cluster_slot_owner(struct redis_cluster *cluster, uint16_t slot,
+                                   struct redis_node *node)
 {
     cluster->moved |= cluster->owner[slot] != node;
     if (cluster->owner[slot])
@@ -93,14 +96,16 @@ static void set_slot_owner(struct redis_cluster *cluster, uint16_t slot, struct 
 
 /* ---- the table ---- */
 
-static void apply_topology(struct redis_cluster *cluster, const struct redis_topology *topology)
+static void apply_cluster_topology(struct redis_cluster *cluster,
+                                   const struct redis_topology *topology)
 {
     struct redis_node *masters[REDIS_NODES_MAX];
     for (size_t i = 0; i < topology->master_count; i++)
         masters[i] = ensure_cluster_node(cluster, &topology->masters[i]);
     for (size_t slot = 0; slot < REDIS_SLOTS; slot++) {
         uint16_t owner = topology->owner[slot];
-        set_slot_owner(cluster, (uint16_t)slot, owner == REDIS_NO_OWNER ? NULL : masters[owner]);
+        set_cluster_slot_owner(cluster, (uint16_t)slot,
+                               owner == REDIS_NO_OWNER ? NULL : masters[owner]);
     }
     size_t bytes = topology->replica_count * sizeof(*cluster->replicas);
     free(cluster->replicas);
@@ -118,7 +123,7 @@ static void apply_topology(struct redis_cluster *cluster, const struct redis_top
 /* Whether the table is good until the next regular refresh. */
 static bool is_cluster_table_complete(const struct redis_cluster *cluster)
 {
-    return count_served_slots(cluster) == REDIS_SLOTS && !cluster->down;
+    return count_cluster_served_slots(cluster) == REDIS_SLOTS && !cluster->down;
 }
 
 static void on_cluster_slots(void *arg, const struct resp_value *reply)
@@ -132,7 +137,7 @@ static void on_cluster_slots(void *arg, const struct resp_value *reply)
         cluster->off = false;
         struct redis_topology *topology = malloc(sizeof(*topology));
         if (topology && redis_topology_read(topology, reply, cluster->asked_at.host))
-            apply_topology(cluster, topology);
+            apply_cluster_topology(cluster, topology);
         else
             log_warn("redis_cluster_table_unusable", "server=%s:%u", cluster->asked_at.host,
                      cluster->asked_at.port);
@@ -207,7 +212,7 @@ bool redis_cluster_open(struct redis_cluster *cluster)
         schedule_cluster_refresh(cluster, 1);
     else
         for (size_t slot = 0; slot < REDIS_SLOTS; slot++)
-            set_slot_owner(cluster, (uint16_t)slot, cluster->nodes[0]);
+            set_cluster_slot_owner(cluster, (uint16_t)slot, cluster->nodes[0]);
     return true;
 }
 
@@ -215,7 +220,7 @@ void redis_cluster_close(struct redis_cluster *cluster)
 {
     loop_cancel_timer(cluster->context.loop, &cluster->timer);
     for (size_t slot = 0; slot < REDIS_SLOTS; slot++)
-        set_slot_owner(cluster, (uint16_t)slot, NULL);
+        set_cluster_slot_owner(cluster, (uint16_t)slot, NULL);
     while (cluster->node_count > 0)
         remove_cluster_node(cluster, cluster->node_count - 1);
     loop_cancel_timer(cluster->context.loop, &cluster->timer);
@@ -255,7 +260,7 @@ struct redis_connection *redis_cluster_slot_moved(struct redis_cluster *cluster,
 {
     struct redis_node *node = ensure_cluster_node(cluster, address);
     if (node)
-        set_slot_owner(cluster, slot, node);
+        set_cluster_slot_owner(cluster, slot, node);
     redis_cluster_refresh_soon(cluster);
     return node ? node->connection : NULL;
 }

@@ -8,12 +8,12 @@
 
 enum { LEAVING_BYTES_MAX = 4 * 1024 * 1024 };
 
-static struct slice channel_name(const struct redis_channel *channel)
+static struct slice subscriber_channel_name(const struct redis_channel *channel)
 {
     return (struct slice){channel->name, channel->len};
 }
 
-static struct redis_channel *first_channel(const struct list *list)
+static struct redis_channel *subscriber_first_channel(const struct list *list)
 {
     return CONTAINER_OF(list->next, struct redis_channel, place);
 }
@@ -42,7 +42,7 @@ static void subscriber_send_soon(struct redis_subscriber *subscriber)
 static void subscriber_unassign_channels(struct redis_subscriber *subscriber, struct list *list)
 {
     while (!list_empty(list)) {
-        struct redis_channel *channel = first_channel(list);
+        struct redis_channel *channel = subscriber_first_channel(list);
         redis_subscriber_remove(subscriber, channel, false);
         subscriber->owner->on_unassigned(subscriber, channel);
     }
@@ -71,9 +71,10 @@ static void on_subscriber_batch_timer(struct wheel_timer *timer)
     } else {
         const struct slice name = subscriber->sharded ? SLICE("SSUBSCRIBE") : SLICE("SUBSCRIBE");
         for (int i = 0; i < REDIS_SUBSCRIBE_BATCH && !list_empty(&subscriber->wanted); i++) {
-            struct redis_channel *channel = first_channel(&subscriber->wanted);
+            struct redis_channel *channel = subscriber_first_channel(&subscriber->wanted);
             /* one command per channel: on a cluster they are in different slots */
-            resp_write_command(out, (const struct slice[]){name, channel_name(channel)}, 2);
+            resp_write_command(out, (const struct slice[]){name, subscriber_channel_name(channel)},
+                               2);
             subscriber_set_channel_state(subscriber, channel, REDIS_CHANNEL_ASKED);
         }
     }
@@ -158,7 +159,7 @@ void redis_subscriber_remove(struct redis_subscriber *subscriber, struct redis_c
             subscriber->sharded ? SLICE("SUNSUBSCRIBE") : SLICE("UNSUBSCRIBE");
         size_t before = subscriber->leaving.len;
         resp_write_command(&subscriber->leaving,
-                           (const struct slice[]){name, channel_name(channel)}, 2);
+                           (const struct slice[]){name, subscriber_channel_name(channel)}, 2);
         if (subscriber->leaving.failed) { /* the server goes on sending; its messages are ignored */
             subscriber->leaving.failed = false;
             subscriber->leaving.len = before;
