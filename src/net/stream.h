@@ -12,8 +12,8 @@
  * buffer at all (TLS frees its record buffers as well).
  *
  *   OPEN ── other side ends, error ──► ENDED ──┐
- *     └─────────── stream_close() ────────────┴──► CLOSED   (the owner's `on_closed` runs once, in a task:
- *                                                            then it may free the memory)
+ *     └─────────── stream_close() ─────────────┴──► CLOSED   (the owner's `on_closed` runs once, in a task:
+ *                                                             then it may free the memory)
  *
  * `on_ended` runs when no more bytes will come; the owner then calls stream_close(), at once or after it
  * has sent its last bytes. The owner embeds the struct. One thread.
