@@ -4,6 +4,7 @@
  */
 #include "api/admin_json.h"
 #include "api/api_routes.h"
+#include "api/settings_json.h"
 
 #include <stdlib.h>
 
@@ -33,7 +34,7 @@ static void abandon_explanation(struct explanation *explanation)
     free(explanation);
 }
 
-static const char *merge_text(const struct explanation *explanation)
+static const char *explain_merge(const struct explanation *explanation)
 {
     if (explanation->lease_count == 0)
         return explanation->status == PRESENCE_OFFLINE
@@ -42,13 +43,6 @@ static const char *merge_text(const struct explanation *explanation)
     if (explanation->idle_count == explanation->lease_count)
         return "every live lease is idle: away";
     return "at least one live lease is active: online";
-}
-
-static const char *visibility_name(enum ledger_visibility visibility)
-{
-    return visibility == LEDGER_VISIBLE_EVERYONE ? "everyone"
-           : visibility == LEDGER_VISIBLE_NOBODY ? "nobody"
-                                                 : "contacts_only";
 }
 
 static void on_explained_settings(void *arg, const struct ledger_settings_outcome *outcome)
@@ -61,10 +55,7 @@ static void on_explained_settings(void *arg, const struct ledger_settings_outcom
     }
     json_write_key(json, SLICE("settings"));
     json_write_object(json);
-    json_write_key_string(json, SLICE("presence_visibility"),
-                          slice_of(visibility_name(outcome->settings.presence)));
-    json_write_key_string(json, SLICE("last_seen_visibility"),
-                          slice_of(visibility_name(outcome->settings.last_seen)));
+    settings_json_write(json, &outcome->settings);
     json_write_object_end(json);
     json_write_object_end(json);
     exchange_reply_json(&explanation->exchange, 200, json);
@@ -107,7 +98,7 @@ static void on_explained_presence(void *arg, enum state_status status,
     explanation->status = presences[0].status;
     json_write_key(&explanation->json, SLICE("presence"));
     fields_write_presence(&explanation->json, &presences[0]);
-    json_write_key_string(&explanation->json, SLICE("merge"), slice_of(merge_text(explanation)));
+    json_write_key_string(&explanation->json, SLICE("merge"), slice_of(explain_merge(explanation)));
     state_history(explained_store(explanation), explained_user(explanation), on_explained_history,
                   explanation);
 }

@@ -1,26 +1,16 @@
 /* GET /v1/me, PATCH /v1/me: the user's own settings. */
 #include "api/api_routes.h"
+#include "api/settings_json.h"
 #include "presence/visibility/visibility_change.h"
 
 #include <stdlib.h>
-
-static const char *const VISIBILITY_NAMES[] = {
-    [LEDGER_VISIBLE_CONTACTS_ONLY] = "contacts_only",
-    [LEDGER_VISIBLE_EVERYONE] = "everyone",
-    [LEDGER_VISIBLE_NOBODY] = "nobody",
-};
-
-enum { VISIBILITY_COUNT = sizeof(VISIBILITY_NAMES) / sizeof(VISIBILITY_NAMES[0]) };
 
 static void reply_settings(struct exchange *exchange, const struct ledger_settings *settings)
 {
     struct buffer json = BUFFER_INIT;
     json_write_object(&json);
     json_write_key_string(&json, SLICE("user_id"), exchange_user(exchange));
-    json_write_key_string(&json, SLICE("presence_visibility"),
-                          slice_of(VISIBILITY_NAMES[settings->presence]));
-    json_write_key_string(&json, SLICE("last_seen_visibility"),
-                          slice_of(VISIBILITY_NAMES[settings->last_seen]));
+    settings_json_write(&json, settings);
     json_write_object_end(&json);
     exchange_reply_json(&exchange, 200, &json);
 }
@@ -69,24 +59,14 @@ static void on_settings_stored(void *arg, const struct ledger_settings_outcome *
                                   on_settings_visible, answer);
 }
 
-/* Sets *chosen to NULL when the member is absent. Returns false when it is invalid. */
+/* Sets *chosen to NULL when the JSON member is absent. Returns false when it is invalid. */
 static bool read_visibility(const struct fields_scratch *fields, const char *name,
                             enum ledger_visibility *storage, enum ledger_visibility **chosen)
 {
     struct slice raw = fields_find(fields, name);
     struct slice text;
-    *chosen = NULL;
-    if (!raw.data)
-        return true;
-    if (!fields_string(raw, &text))
-        return false;
-    for (int i = 0; i < VISIBILITY_COUNT; i++)
-        if (slice_is(text, VISIBILITY_NAMES[i])) {
-            *storage = (enum ledger_visibility)i;
-            *chosen = storage;
-            return true;
-        }
-    return false;
+    *chosen = raw.data ? storage : NULL;
+    return !raw.data || (fields_string(raw, &text) && settings_json_parse(text, storage));
 }
 
 void rest_me_patch(struct exchange *exchange)
