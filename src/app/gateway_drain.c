@@ -4,12 +4,12 @@
 #include "log/log.h"
 #include "session/echo.h"
 #include "socketio/handover.h"
-#include "socketio/socketio_session.h"
+#include "socketio/socketio_join.h"
 
 enum {
     DRAIN_RECONNECT_MIN_MS = 1000, /* spread the reconnects over at least this time */
     DRAIN_RECONNECT_PER_CONNECTION_MS = 2,
-    DRAIN_CLOSE_TIMEOUT_MS = 1000, /* how long a peer may take to answer the close frame */
+    DRAIN_CLOSE_TIMEOUT_MS = 1000, /* how long a client may take to answer the close frame */
 };
 
 struct drain_walk {
@@ -24,11 +24,11 @@ static void drain_gateway_route(struct table_node *node, void *arg)
     struct drain_walk *walk = arg;
     struct gateway *gateway = walk->gateway;
     struct route *route = CONTAINER_OF(node, struct route, node);
-    int64_t window_ms = gateway->parts.config->gateway.shutdown.drain_timeout_ms * 4 / 5;
+    int64_t closings_ms = gateway->parts.config->gateway.shutdown.drain_timeout_ms * 4 / 5;
     uint64_t spread_ms = DRAIN_RECONNECT_MIN_MS + walk->total * DRAIN_RECONNECT_PER_CONNECTION_MS;
     for (struct list *at = route->endpoints.next; at != &route->endpoints; at = at->next) {
         struct session *session = session_on_route(at);
-        int64_t after_ms = window_ms * (int64_t)walk->visited++ / (int64_t)walk->total;
+        int64_t after_ms = closings_ms * (int64_t)walk->visited++ / (int64_t)walk->total;
         connection_end_at(&session->connection, CLOSING_DRAINING,
                           gateway->loop.clock.now_ms + after_ms,
                           after_ms + (int64_t)random_below(&gateway->random, spread_ms));

@@ -9,12 +9,12 @@
  *   polling, GET     ◄── │   connection_take_payload()                      │
  *                        └──────────────────────────────────────────────────┘
  *
- * A WebSocket is the connection's own stream; any other transport is a `struct connection_transport`
- * (connection.h): it passes packets in with connection_receive(), takes queued ones with
- * connection_take_payload() after `want_write`, and ends after `close`. An upgrade is connection_take_over():
- * the queue, the limits and the session stay in place, and from then on frames leave by the probed WebSocket.
+ * A WebSocket is the connection's own stream; any other transport is a `struct connection_transport` (connection.h):
+ * it passes packets in with connection_receive(), takes queued ones with connection_take_payload() after
+ * `want_write`, and ends after `close`. An upgrade is connection_take_over(): the queue, the limits and the Engine.IO
+ * session stay in place, and from then on frames leave by the probed WebSocket.
  *
- * The life of an engine, as socketio_session.h sees it:
+ * The states of an Engine.IO session, which socketio_session.h keeps:
  *
  *   handshake ──engine_open(): "0{sid…}"──► OPENED ◄──────────── "41", user:disconnect ──┐
  *                                             │ "40{auth}"                               │
@@ -23,12 +23,12 @@
  *                                             │ refused: "44{message}"
  *                                             └──► OPENED
  *
- *   The connection ends, and the engine with it, after connect_timeout_ms in OPENED, ping_timeout_ms without a
- *   pong, a close packet ("1"), or a malformed packet. connection.h has those states.
+ *   The connection ends, and the Engine.IO session with it, after connect_timeout_ms in OPENED, ping_timeout_ms
+ *   without a pong, a close packet ("1"), or a malformed packet. connection.h has those states.
  *
  * Every packet is a sign of life of the connection, so leases hold as long as pongs come. Pings are sent every
- * ping_interval_ms, and also when the connection has been silent for the unhealthy time: the lease window may
- * be shorter than the interval sent to the client, and an extra ping does no harm.
+ * ping_interval_ms, and also when the connection has been silent for the unhealthy time: the expiry window may be
+ * shorter than the interval sent to the client, and an extra ping does no harm.
  *
  * The owner embeds the struct beside its connection; it needs no destructor. One thread.
  */
@@ -39,10 +39,10 @@
 #include "connection/connection.h"
 #include "socketio/codec/engineio.h"
 
-/* A session id is 4 bytes for the process, 2 for its worker and 16 random ones, in base64url. */
+/* The id of an Engine.IO session has 4 bytes for the process, 2 for its worker and 16 random ones, in base64url. */
 enum { ENGINE_SID_RANDOM_BYTES = 16, ENGINE_SID_LEN = 30 };
 
-/* The worker that has a session. */
+/* The worker that has an Engine.IO session. */
 struct engine_place {
     uint32_t process; /* random, new at each start; visible to clients */
     uint16_t worker;
@@ -58,19 +58,19 @@ struct engine {
 enum engine_verdict {
     ENGINE_HANDLED, /* nothing, the engine has handled it */
     ENGINE_MESSAGE, /* its data is a Socket.IO packet */
-    ENGINE_LEAVES,  /* the peer closes the session */
-    ENGINE_BROKEN,  /* the peer broke the protocol: close */
+    ENGINE_LEAVES,  /* the client closes the Engine.IO session */
+    ENGINE_BROKEN,  /* the client broke the protocol: close */
 };
 
-/* Writes a new session id. Returns false when out of memory. */
+/* Writes the id of a new Engine.IO session. Returns false when out of memory. */
 bool engine_make_sid(char out[ENGINE_SID_LEN], struct random *random,
                      const struct engine_place *place);
 
-/* Reads the place from a session id. Returns false when it is malformed. */
+/* Reads the place from the id of an Engine.IO session. Returns false when it is malformed. */
 bool engine_sid_place(struct slice sid, struct engine_place *out);
 
-/* Starts the engine over an open connection by sending the open packet. `upgrades`: the client may upgrade to a
- * WebSocket. The caller has set engine->sid. */
+/* Starts an Engine.IO session on an open connection by sending the open packet. `upgrades`: the client may upgrade to
+ * a WebSocket. The caller has set engine->sid. */
 void engine_open(struct engine *engine, struct connection *connection, bool upgrades);
 
 /* Handles a packet in the form of a WebSocket frame; *packet is set unless the result is BROKEN. The packets of

@@ -15,15 +15,14 @@ static const char *const MESSAGES[ENGINE_REFUSAL_COUNT] = {
 
 void engine_refuse(struct exchange **exchange, enum engine_refusal refusal)
 {
-    engine_refuse_since(exchange, refusal, MESSAGES[refusal]);
+    engine_refuse_with_text(exchange, refusal, MESSAGES[refusal]);
 }
 
-void engine_refuse_since(struct exchange **exchange, enum engine_refusal refusal,
-                         const char *message)
+void engine_refuse_with_text(struct exchange **exchange, enum engine_refusal refusal,
+                             const char *text)
 {
     char body[REFUSAL_BYTES_MAX];
-    int len =
-        snprintf(body, sizeof(body), "{\"code\":%d,\"message\":\"%s\"}", (int)refusal, message);
+    int len = snprintf(body, sizeof(body), "{\"code\":%d,\"message\":\"%s\"}", (int)refusal, text);
     exchange_reply(exchange, refusal == ENGINE_FORBIDDEN ? 403 : 400, "application/json",
                    "Cache-Control: no-store\r\n", (struct slice){body, (size_t)len});
 }

@@ -20,8 +20,8 @@ enum engine_refusal {
 /* Answers 403 for FORBIDDEN, else 400. */
 void engine_refuse(struct exchange **exchange, enum engine_refusal refusal);
 
-/* The same with another message, which must need no JSON escapes. */
-void engine_refuse_since(struct exchange **exchange, enum engine_refusal refusal,
-                         const char *message);
+/* The same with a text of its own, which must need no JSON escapes. */
+void engine_refuse_with_text(struct exchange **exchange, enum engine_refusal refusal,
+                             const char *text);
 
 #endif

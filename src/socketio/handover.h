@@ -4,21 +4,22 @@
  * The kernel spreads connections over all processes and workers that share a port, while an Engine.IO session lives
  * on one worker of one process. Its id names both (engine.h). A request that reaches another worker is moved there
  * before its body is read, and its connection stays there: the next request on it is most likely for the same
- * session.
+ * Engine.IO session.
  *
  *   head read ──handover_give()──► mailbox of the other worker ──► http_connection_move_in()
- *                  │                 with socket, TLS session and the bytes read so far
+ *                  │                 with socket, TLS state and the bytes read so far
  *                  └──► descriptor passing to the other process ──► http_connection_accept_moved()
- *                         with socket and bytes; a TLS session cannot leave its process
+ *                         with socket and bytes; TLS state cannot leave its process
  *
  * A board lists the workers of a process. It is filled while they are made; once they run, only `left` changes, under
  * the lock of its place. Other processes are not listed: the name of a worker's descriptor passing follows from its
- * place (net/fd_passing.h), and when that name is not in use any more, the session ended with its process.
+ * place (net/fd_passing.h), and when nobody uses that name any more, the Engine.IO session has ended with its
+ * process.
  *
  * Mailboxes and descriptor passing bound the work. A connection that cannot be moved stays, its request is refused
- * like any with an unknown session id, and the client opens a new session. During a drain a worker gives and
- * takes connections until its last session has ended or its time is up. Then it leaves (handover_leave()): its loop
- * is about to stop, and a connection in its mailbox would stay there.
+ * like any with an unknown sid, and the client opens a new Engine.IO session. During a drain a worker gives and takes
+ * connections until its last client has gone or its time is up. Then it leaves (handover_leave()): its loop is about
+ * to stop, and a connection in its mailbox would stay there.
  */
 #ifndef ROLLCALL_SOCKETIO_HANDOVER_H
 #define ROLLCALL_SOCKETIO_HANDOVER_H
@@ -41,7 +42,7 @@ struct handover_place {
 };
 
 struct handover_board {
-    uint32_t process; /* as in session ids */
+    uint32_t process; /* as in the ids of Engine.IO sessions */
     size_t count;
     struct handover_place places[];
 };

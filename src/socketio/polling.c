@@ -5,6 +5,7 @@
 #include "socketio/engine_refusal.h"
 #include "socketio/polling_post.h"
 #include "socketio/probe.h"
+#include "socketio/socketio_join.h"
 
 #include <stdlib.h>
 
@@ -74,7 +75,7 @@ static void flush_polling(struct polling *polling)
 
 /* ---- life ---- */
 
-/* Separates polling from its session, probe and POST; the session stays. */
+/* Separates polling from its Engine.IO session, probe and POST; the Engine.IO session stays. */
 static void detach_polling(struct polling *polling)
 {
     polling->closing = true;
@@ -125,7 +126,7 @@ void polling_upgraded(struct polling **polling)
     polling_run_soon(freed); /* frees it; its task may be queued already */
 }
 
-static void on_poll_peer_gone(void *arg)
+static void on_poll_client_gone(void *arg)
 {
     struct polling *polling = arg;
     exchange_reply_empty(&polling->poll);
@@ -209,7 +210,7 @@ static void serve_poll(struct polling *polling, struct exchange *exchange)
         return;
     }
     polling->poll = exchange;
-    exchange_hold(exchange, on_poll_peer_gone, polling);
+    exchange_hold(exchange, on_poll_client_gone, polling);
     flush_polling(polling);
     if (polling->probe && probe_has_spoken(polling->probe))
         polling_release(polling);
@@ -227,7 +228,7 @@ static void serve_polling_request(struct exchange *exchange, struct polling *pol
         serve_poll(polling, exchange);
 }
 
-/* A request's token must be of the session's own user. It may have expired: clients repeat the token of the
+/* A request's token must be of the same user as the session. It may have expired: clients repeat the token of the
  * handshake in each request, while the session may have got a new one since. */
 static void on_polling_token_verified(void *arg, enum jwt_result result,
                                       const struct identity *identity)

@@ -1,5 +1,5 @@
 /*
- * Engine.IO's polling transport: a session without a socket of its own, carried by HTTP requests.
+ * Engine.IO's polling transport: an Engine.IO session without a socket of its own, carried by HTTP requests.
  *
  *   GET  waits until something is queued, and takes all of it as one payload   (one at a time)
  *   POST brings a payload of packets, each handled like a frame (polling_post.h) (one at a time)
@@ -7,17 +7,17 @@
  *   polling_open() ──► OPEN ──probe_open(): "2probe"──► OPEN, `probe` set: polls are answered at once
  *                       │                                 │ the probe closes    │ "5"
  *                       │                                 ▼                     ▼
- *                       │                                OPEN           the WebSocket carries the session;
- *                       │ the session ends, a request is cut off,       this struct is freed
+ *                       │                                OPEN           the WebSocket carries packets;
+ *                       │ the connection ends, a request is cut off,    this struct is freed
  *                       ▼ two GETs or two POSTs at a time, a malformed payload
  *                     CLOSING ──in a task──► the waiting poll is answered, connection_gone(), freed
  *
- * Sessions are found by their id, which is unguessable, names its worker (handover.h) and is bound to its user: a
- * request with a token must have one of the session's own user.
+ * An Engine.IO session is found by its id, which is unguessable, names its worker (handover.h) and is bound to its
+ * user: a request with a token must have one of that user.
  *
- * Bounds: sessions that have not joined yet are limited as in socketio_join.h. A payload in either direction has at
+ * Bounds: clients that have not joined yet are limited as in socketio_join.h. A payload in either direction has at
  * most `socketio.max_payload_bytes`, before the user is known no more than a native message, and at most
- * ENGINEIO_PACKETS_MAX packets. All sessions count as connections. One thread.
+ * ENGINEIO_PACKETS_MAX packets. Each Engine.IO session counts as a connection. One thread.
  */
 #ifndef ROLLCALL_SOCKETIO_POLLING_H
 #define ROLLCALL_SOCKETIO_POLLING_H
@@ -40,36 +40,35 @@ struct polling {
     struct socketio_context *context;
     struct socketio_session *session;
     struct exchange *poll; /* the waiting GET; NULL: none */
-    struct exchange
-        *post; /* the POST being read, or waiting for its token's verification; NULL: none */
-    struct probe *probe; /* the WebSocket that may take over; NULL: none */
-    bool close_owed;     /* only the close packet is still to be sent */
+    struct exchange *post; /* the POST that is not answered yet; NULL: none */
+    struct probe *probe;   /* the WebSocket that may take over; NULL: none */
+    bool close_owed;       /* only the close packet is still to be sent */
     bool closing;
 };
 
-/* For the table of a worker's sessions (socketio_context.h). */
+/* For the table `polling` in socketio_context.h. */
 bool polling_match(const struct table_node *node, struct slice key);
 
-/* Opens a session and answers its handshake. `handshake` is as in socketio_session.h, without the sid. */
+/* Opens an Engine.IO session and answers its handshake. `handshake` is as in socketio_session.h, without the sid. */
 void polling_open(struct exchange *exchange, const struct socketio_handshake *handshake);
 
-/* Serves a GET or POST of a session, or a WebSocket that may take it over. */
+/* Serves a GET or POST of an Engine.IO session, or a WebSocket that may take it over. */
 void polling_request(struct exchange *exchange, struct slice sid);
 
-/* Finds a session on this worker; NULL: there is none, or it is closing. */
+/* Finds an Engine.IO session on this worker; NULL: there is none, or it is closing. */
 struct polling *polling_find(const struct socketio_context *context, struct slice sid);
 
-/* api_transport.body_bytes_max: limits the body by connection_frames() of the session, or like any other request
- * when there is no such session. */
+/* api_transport.body_bytes_max: limits the body like a frame of the same client, or like any other request when there
+ * is no such Engine.IO session. */
 size_t polling_body_bytes_max(const struct exchange *exchange);
 
 /* For the probe: answers a waiting GET, so that the client can upgrade. */
 void polling_release(struct polling *polling);
 
-/* For the probe: a WebSocket carries the session from now on. Frees `polling`. */
+/* For the probe: a WebSocket carries the packets from now on. Frees `polling`. */
 void polling_upgraded(struct polling **polling);
 
-/* Ends the session after what is queued. */
+/* Ends the Engine.IO session after what is queued. */
 void polling_end(struct polling *polling);
 
 #endif

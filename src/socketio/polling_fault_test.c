@@ -1,7 +1,8 @@
 /*
- * Polling when out of memory. A client opens a session, connects, polls an event and upgrades to a WebSocket, with
- * the first, second, third … allocation failing, then with all allocations failing from each one on. Every request
- * is answered or its connection closed, nothing leaks, no session is left over, and afterwards everything works.
+ * Polling when out of memory. A client opens an Engine.IO session, connects, polls an event and upgrades to a
+ * WebSocket, with the first, second, third … allocation failing, then with all allocations failing from each one on.
+ * Every request is answered or its connection closed, nothing leaks, no client is left over, and afterwards
+ * everything works.
  */
 #include "socketio/socketio_session.h"
 
@@ -47,7 +48,8 @@ static void open_session(void)
         client_find_sid(&http, sid); /* none in the close packet */
 }
 
-/* Polls until an answer contains `piece` or a poll has to wait. Returns false when the session has ended. */
+/* Polls until an answer contains `piece` or a poll has to wait. Returns false when the Engine.IO session has
+ * ended. */
 static bool poll_for(const char *piece, bool *found)
 {
     for (int i = 0; i < POLLS_MAX && !*found; i++) {
@@ -57,7 +59,7 @@ static bool poll_for(const char *piece, bool *found)
         client_hang_up(&http);
         world_settle(&world);
         if (waits || status != 200)
-            return waits; /* hanging up a waiting poll has ended the session */
+            return waits; /* hanging up a waiting poll has ended the Engine.IO session */
     }
     return true;
 }
@@ -124,7 +126,7 @@ static void leave(bool dialled)
 {
     if (dialled)
         client_hang_up(&web);
-    world_advance(&world, 100000); /* unconnected and silent sessions have ended by then */
+    world_advance(&world, 100000); /* unconnected and silent clients have gone by then */
     assert_int_equal(world_leases(&world, "alice", NULL), 0);
     assert_int_equal(world_metric(&world, METRIC_SOCKETIO_CONNECTIONS), 0);
 }

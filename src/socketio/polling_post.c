@@ -11,7 +11,7 @@ static void on_post_ended(void *arg, bool answered)
         polling_end(polling);
 }
 
-bool polling_post_announced(struct polling *polling, struct exchange *exchange)
+bool polling_post_begin(struct polling *polling, struct exchange *exchange)
 {
     if (polling->post) {
         polling_end(polling);
@@ -30,7 +30,7 @@ void polling_post_forget(struct polling *polling)
     polling->post = NULL;
 }
 
-/* Each packet is handled like a frame; a malformed one ends the session. A client that closes the session is sent
+/* Each packet is handled like a frame; a malformed one ends the Engine.IO session. A client that closes it is sent
  * nothing more, only its waiting poll is answered. */
 static void take_post_payload(struct polling *polling, struct buffer *body)
 {
@@ -47,7 +47,7 @@ static void take_post_payload(struct polling *polling, struct buffer *body)
         size_t type_bytes = packet.binary ? 0 : 1; /* it precedes the data, as in a frame */
         connection_receive(connection, packet.data - type_bytes, packet.len + type_bytes,
                            packet.binary);
-        if (polling->session->peer_leaves) {
+        if (polling->session->client_leaves) {
             polling_release(polling);
             polling_end(polling);
         }

@@ -1,4 +1,4 @@
-/* POSTs of a polling session that overlap with each other or with its end. */
+/* POSTs of an Engine.IO session that overlap with each other or with its end. */
 #include "socketio/socketio_session.h"
 
 #include "support/client.h"
@@ -95,7 +95,7 @@ static void post_that_is_too_long_leaves_the_session_open(void **unused)
     expect_session_open(true);
 }
 
-/* A request that the session refuses does not count as its POST. */
+/* A request that is refused does not count as the POST of the Engine.IO session. */
 static void post_of_another_protocol_version_leaves_the_session_open(void **unused)
 {
     (void)unused;
@@ -112,7 +112,7 @@ static void post_of_another_protocol_version_leaves_the_session_open(void **unus
     assert_int_equal(client_response(&first), 200);
 }
 
-/* A WebSocket carries the session by then. */
+/* A WebSocket carries the packets by then. */
 static void post_that_is_overtaken_by_an_upgrade_is_refused(void **unused)
 {
     (void)unused;

@@ -80,7 +80,7 @@ static void on_probe_payload(struct connection *connection, char *data, size_t l
             connection_fail(connection);
         polling_release(probe->polling);
     } else if (slice_is(packet, "5")) {
-        /* from now on the probe receives for the session, which is about to take it over */
+        /* from now on the probe receives for the Engine.IO session, which is about to take it over */
         const struct connection *session = socketio_connection(probe->polling->session);
         probe->state = PROBE_CHOSEN;
         connection->silent = session->silent;
@@ -102,7 +102,7 @@ static int64_t on_probe_tick(struct connection *connection)
     return probe->until_ms;
 }
 
-/* A client that has upgraded does not poll any more, so its session ends with the WebSocket. */
+/* A client that has upgraded does not poll any more, so its Engine.IO session ends with the WebSocket. */
 static void on_probe_left(struct connection *connection)
 {
     struct probe *probe = probe_of(connection);
@@ -117,7 +117,7 @@ static void on_probe_left(struct connection *connection)
 
 static bool send_no_probe_ping(struct connection *connection)
 {
-    (void)connection; /* the session pings its client */
+    (void)connection; /* the Engine.IO session pings its client */
     return true;
 }
 

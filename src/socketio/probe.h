@@ -4,9 +4,9 @@
  *   probe_open() ──► SILENT ──"2probe": "3probe", polls are answered──► SPOKEN ──"5"──► CHOSEN
  *                                                                                         │ in a task
  *        any other packet, a closed connection, PROBE_TIME_MAX_MS: the probe ends;        ▼
- *        the session stays with polling                          the session's connection has the socket
+ *        polling goes on                                         the client's connection has the socket
  *
- * Packets after "5" belong to the session even before the task has run. A session has at most one probe. One
+ * Packets after "5" belong to the Engine.IO session even before the task has run. It has at most one probe. One
  * thread.
  */
 #ifndef ROLLCALL_SOCKETIO_PROBE_H
@@ -21,7 +21,7 @@ enum { PROBE_TIME_MAX_MS = 10000 };
 
 struct probe;
 
-/* Serves a WebSocket handshake that names a session. */
+/* Serves a WebSocket handshake that names an Engine.IO session. */
 void probe_open(struct exchange *exchange, struct slice sid);
 
 /* Whether the client has begun to upgrade: polls must be answered at once. */
@@ -30,7 +30,7 @@ bool probe_has_spoken(const struct probe *probe);
 /* Whether the client has upgraded, though the socket has not moved yet: it may not poll any more. */
 bool probe_has_chosen(const struct probe *probe);
 
-/* Closes the probe, since its session ends. */
+/* Closes the probe, since its Engine.IO session ends. */
 void probe_abandon(struct probe **probe);
 
 #endif

@@ -1,4 +1,4 @@
-/* A WebSocket takes over a polling session, on virtual time. */
+/* A WebSocket takes over an Engine.IO session from polling, on virtual time. */
 #include "socketio/socketio_session.h"
 
 #include "support/client.h"

@@ -28,7 +28,7 @@ struct socketio_context {
     struct recovery_store *recovery; /* NULL: cut sessions are not kept */
     struct handover_board *board;    /* the workers of the process; NULL: this one alone */
     struct engine_place place;       /* of this worker */
-    struct table polling;            /* sessions without a WebSocket, by session id (polling.h) */
+    struct table polling;            /* clients without a WebSocket, by sid (polling.h) */
     struct list waiting;             /* clients that are not connected yet (socketio_join.h) */
     struct list joining;             /* clients that are being admitted */
     size_t waiting_count;            /* in both lists */

@@ -158,14 +158,14 @@ static size_t play_without_memory(alloc_fault_start fail_at, size_t n)
 static void client_gets_a_reply_or_a_close_frame_when_one_allocation_fails(void **unused)
 {
     (void)unused;
-    /* the number of allocations that failed in turn */
+    /* how many allocations failed, one in each run */
     assert_in_range(alloc_fault_sweep(alloc_fault_after, play_without_memory), 50, 5000);
 }
 
 static void client_gets_a_reply_or_a_close_frame_when_memory_runs_out_at_any_point(void **unused)
 {
     (void)unused;
-    /* the number of allocations that failed in turn */
+    /* how many allocations failed, one in each run */
     assert_in_range(alloc_fault_sweep(alloc_fault_from, play_without_memory), 50, 5000);
 }
 

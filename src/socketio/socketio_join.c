@@ -13,7 +13,7 @@ enum { REFUSAL_RETRY_SECONDS = 2 };
 /* A CONNECT under way. */
 struct joining {
     struct admission admission;
-    struct socketio_session *socketio; /* NULL: it has ended */
+    struct socketio_session *socketio; /* NULL: the client has gone */
     struct socketio_return return_to;  /* what the client asks to recover */
     struct socketio_recovered *recovered;
     bool device_is_made;

@@ -55,7 +55,7 @@ static void free_all(void)
         buffer_free(&packets[i]);
 }
 
-/* The type is the first member of a packet that we send. */
+/* The type comes first in a packet that we send. */
 static void note_packet(void)
 {
     unsigned type = (unsigned char)alice.text[strlen("?\xa4type")];

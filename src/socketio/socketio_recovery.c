@@ -40,7 +40,8 @@ void socketio_pid_write(const struct socketio_session *socketio, struct buffer *
     base64url_encode(out, bytes, sizeof(bytes));
 }
 
-static bool read_pid(struct slice text, uint8_t secret[SOCKETIO_PID_BYTES], struct ulid *device)
+static bool read_private_id(struct slice text, uint8_t secret[SOCKETIO_PID_BYTES],
+                            struct ulid *device)
 {
     unsigned char bytes[SOCKETIO_PID_TEXT_MAX];
     size_t len;
@@ -61,7 +62,7 @@ void socketio_return_read(const struct fields_scratch *scratch, struct socketio_
     *out = (struct socketio_return){0};
     if (!fields_string(fields_find(scratch, "pid"), &pid) ||
         !fields_string(fields_find(scratch, "offset"), &offset) ||
-        !read_pid(pid, secret, &out->device) || !socketio_offset_parse(offset, &out->offset))
+        !read_private_id(pid, secret, &out->device) || !socketio_offset_parse(offset, &out->offset))
         return;
     memcpy(out->pid, pid.data, pid.len);
     out->pid_len = pid.len;
@@ -110,7 +111,7 @@ static void on_parked_session_taken(void *arg, const struct parked_session *reco
     free(arg);
     if (recovered) {
         recovered->ceiling = record->ceiling;
-        if (!read_pid(record->pid, recovered->pid, &device) ||
+        if (!read_private_id(record->pid, recovered->pid, &device) ||
             !ulid_parse(record->sid, &recovered->public_id) ||
             !copy_parked_events(recovered, record) || !copy_parked_topics(recovered, record))
             socketio_recovered_free(&recovered);
@@ -230,11 +231,11 @@ void socketio_recovery_forget(struct socketio_session *socketio)
 
 /* A session that was cut can be recovered; during a drain, also one that the gateway ends, but only from a store
  * that other gateways share. */
-static bool session_may_return(const struct socketio_session *socketio)
+static bool socketio_session_may_return(const struct socketio_session *socketio)
 {
     const struct connection *connection = &socketio->session.connection;
     bool was_cut = connection->state == CONNECTION_GONE || connection->close_received ||
-                   socketio->peer_leaves || socketio_fell_silent(socketio);
+                   socketio->client_leaves || socketio_fell_silent(socketio);
     if (!socketio->session.context->draining)
         return was_cut;
     return socketio_context_of_session(socketio)->recovery->is_shared &&
@@ -251,7 +252,7 @@ void socketio_recovery_park(struct socketio_session *socketio)
     size_t event_count = 0, topic_count = 0;
     char sid[ULID_TEXT_LEN];
     struct buffer pid = BUFFER_INIT;
-    if (!recovery || socketio->has_missed || !session_may_return(socketio))
+    if (!recovery || socketio->has_missed || !socketio_session_may_return(socketio))
         return;
     for (; backlog && event_count < backlog->count; event_count++) {
         const struct blob *blob = backlog_at(backlog, event_count);

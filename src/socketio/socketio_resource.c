@@ -3,7 +3,7 @@
  *
  *             without sid, a handshake      with sid
  *   polling   polling_open()                polling_request()
- *   websocket open_websocket()              polling_request(), which probes
+ *   websocket open_socketio_websocket()     polling_request(), which probes
  */
 #include "socketio/socketio_resource.h"
 
@@ -27,7 +27,7 @@ static bool check_socketio_origin(struct exchange **exchange)
     struct metrics *metrics = api_context_of(*exchange)->sessions->metrics;
     metrics_count(metrics, METRIC_ORIGIN_REFUSED);
     metrics_count(metrics, METRIC_CONNECTIONS_REFUSED);
-    engine_refuse_since(exchange, ENGINE_FORBIDDEN, "this origin is not allowed");
+    engine_refuse_with_text(exchange, ENGINE_FORBIDDEN, "this origin is not allowed");
     return false;
 }
 
@@ -59,16 +59,16 @@ static void open_socketio_session(struct exchange *exchange, bool by_websocket)
     if (!check_socketio_origin(&exchange) || !handshake_check_capacity(&exchange))
         return;
     if (!handshake_read_device(exchange, device, &handshake.device))
-        engine_refuse_since(&exchange, ENGINE_BAD_REQUEST,
-                            "device_id must be 1 to 128 bytes without control characters");
+        engine_refuse_with_text(&exchange, ENGINE_BAD_REQUEST,
+                                "device_id must be 1 to 128 bytes without control characters");
     else if (by_websocket)
         open_socketio_websocket(exchange, &handshake);
     else
         polling_open(exchange, &handshake);
 }
 
-/* Whether a request has what every request of a session needs. */
-static bool is_session_request(const struct exchange *exchange, bool by_websocket)
+/* Whether a request has what every request of an Engine.IO session needs. */
+static bool is_engine_session_request(const struct exchange *exchange, bool by_websocket)
 {
     enum http1_method method = exchange->head.method;
     return (method == HTTP1_GET || method == HTTP1_POST) &&
@@ -86,7 +86,7 @@ static void serve_socketio_request(struct exchange *exchange)
     } else if (sid.len) {
         if (!polling_find(socketio_context_of(exchange), sid))
             engine_refuse(&exchange, ENGINE_UNKNOWN_SID);
-        else if (!is_session_request(exchange, by_websocket))
+        else if (!is_engine_session_request(exchange, by_websocket))
             engine_refuse(&exchange, ENGINE_BAD_REQUEST);
         else if (check_socketio_origin(&exchange))
             polling_request(exchange, sid);
@@ -115,9 +115,9 @@ bool socketio_on_head(struct exchange *exchange)
     if (exchange->head.method != HTTP1_POST ||
         !slice_is(exchange->head.target.path, "/socket.io/") ||
         !slice_is(socketio_query(exchange, SLICE("transport")), "polling") ||
-        !is_session_request(exchange, false) || !exchange_origin_allowed(exchange))
+        !is_engine_session_request(exchange, false) || !exchange_origin_allowed(exchange))
         return true;
     struct polling *polling =
         polling_find(socketio_context_of(exchange), socketio_query(exchange, SLICE("sid")));
-    return !polling || polling_post_announced(polling, exchange);
+    return !polling || polling_post_begin(polling, exchange);
 }

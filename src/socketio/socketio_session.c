@@ -162,7 +162,7 @@ static void on_socketio_payload(struct connection *connection, char *data, size_
         receive_engine_message(socketio, &packet);
         break;
     case ENGINE_LEAVES:
-        socketio->peer_leaves = true;
+        socketio->client_leaves = true;
         connection_close(connection, WEBSOCKET_CLOSE_NORMAL, SLICE_NONE);
         break;
     case ENGINE_BROKEN:
@@ -223,7 +223,7 @@ static const struct connection_owner SOCKETIO_OWNER = {
 
 /* ---- opening ---- */
 
-/* Makes a session; its connection is opened next. */
+/* Makes a client; its connection is opened next. */
 static struct socketio_session *make_socketio_session(struct socketio_context *context,
                                                       const struct socketio_handshake *handshake)
 {

@@ -1,7 +1,7 @@
 /*
- * A Socket.IO client on this gateway: an Engine.IO session (engine.h, which draws its life) and, once it has
- * connected to the namespace, a session like any other (session/session.h) with the same lease, routes, limits
- * and dispatch. Dispatch and the planes treat it like any other.
+ * A Socket.IO client on this gateway: an Engine.IO session (engine.h, which draws its states) and, once it has
+ * connected to the namespace, a session like any other (session/session.h) with the same lease, routes, limits and
+ * dispatch. Dispatch and the planes treat it like any other.
  *
  *   OPENED     waiting != NULL, waiting->joining == NULL    after the handshake; the user is unknown
  *   JOINING    waiting->joining != NULL                     the client is being admitted (session/admission.h)
@@ -29,25 +29,25 @@
 enum { SOCKETIO_PID_BYTES = 16 };
 
 struct backlog;
-struct polling; /* carries a session without a WebSocket; for polling.h only */
+struct polling; /* carries packets without a WebSocket; for polling.h only */
 struct socketio_waiting;
 
 struct socketio_session {
     struct engine engine;
     struct socketio_waiting *waiting; /* NULL: CONNECTED, or out of memory and about to end */
-    struct polling *polling;          /* NULL: a WebSocket carries it */
+    struct polling *polling;          /* NULL: a WebSocket carries the packets */
     struct backlog *backlog;          /* events sent lately; NULL: none */
     uint64_t floor;                   /* of the backlog before that one */
     struct ulid public_id;            /* the socket id; a recovered session keeps it */
     uint8_t pid[SOCKETIO_PID_BYTES];  /* the secret part of the private id */
     uint8_t attachments_left;         /* binary messages still to come for a refused event */
-    bool peer_leaves;                 /* the client sent Engine.IO's close packet */
+    bool client_leaves;               /* the client sent Engine.IO's close packet */
     bool device_is_made;              /* the client named no device */
     bool has_missed;        /* an event could not be kept, so the session cannot be recovered */
     struct session session; /* last: the device id follows it */
 };
 
-/* What the HTTP request of a handshake contains; borrowed for the call. */
+/* What the HTTP request of a handshake contains; borrowed until the function that takes it returns. */
 struct socketio_handshake {
     struct slice sid;
     struct slice token;  /* SLICE_NONE: CONNECT brings it */
@@ -55,7 +55,7 @@ struct socketio_handshake {
 };
 
 /* Takes over the stream of a WebSocket handshake; `greeting` is the 101 answer, and the open packet follows it.
- * Returns NULL when out of memory or sessions; the stream then still belongs to the caller. */
+ * Returns NULL when out of memory, or when too many clients wait; the stream then still belongs to the caller. */
 struct socketio_session *socketio_session_open(struct socketio_context *context,
                                                struct stream *from, struct slice greeting,
                                                const struct socketio_handshake *handshake);
@@ -70,7 +70,7 @@ static inline struct connection *socketio_connection(struct socketio_session *se
     return &session->session.connection;
 }
 
-/* The Socket.IO session of a connection that one of these functions opened. */
+/* The client of a connection that one of these functions opened. */
 struct socketio_session *socketio_session_of(struct connection *connection);
 
 static inline bool socketio_is_connected(const struct socketio_session *session)
@@ -84,17 +84,13 @@ static inline struct socketio_context *socketio_context_of_session(
     return socketio_context_of_sessions(socketio->session.context);
 }
 
-/* The user of a CONNECTED session, to whom its sid is bound; else SLICE_NONE. */
+/* The user of a CONNECTED client, to whom its sid is bound; else SLICE_NONE. */
 struct slice socketio_user(const struct socketio_session *socketio);
 
 /* Whether the client has not answered a ping in time, or has been silent for the unhealthy time. */
 bool socketio_fell_silent(const struct socketio_session *socketio);
 
-/* For a drain: ends sessions that are not CONNECTED. The others are on a route and are ended like native ones. */
-void socketio_end_waiting(struct socketio_context *context);
-
-/* Cuts off the session that has been OPENED longest, to make space for a new one. Returns false when no session is
- * OPENED. */
-bool socketio_displace_waiting(struct socketio_context *context);
+/* Queues a packet and frees its buffer. */
+void socketio_send(struct socketio_session *socketio, struct buffer *packet);
 
 #endif

@@ -226,7 +226,7 @@ static void user_disconnect_is_acknowledged_and_followed_by_a_disconnect(void **
     client_hang_up(&alice);
 }
 
-static void drain_announces_the_end_to_joined_clients_and_closes_the_others(void **unused)
+static void drain_warns_joined_clients_and_closes_the_others(void **unused)
 {
     (void)unused;
     connect_client(&alice, "alice");
@@ -354,7 +354,7 @@ int main(void)
             open_world_with_short_ping_interval, close_world),
         TEST(disconnect_ends_the_session_and_the_client_may_join_again),
         TEST(user_disconnect_is_acknowledged_and_followed_by_a_disconnect),
-        TEST(drain_announces_the_end_to_joined_clients_and_closes_the_others),
+        TEST(drain_warns_joined_clients_and_closes_the_others),
         cmocka_unit_test_setup_teardown(slow_consumer_is_warned_and_ended_by_events,
                                         open_world_with_short_queues, close_world),
         TEST(invalid_event_is_answered_with_an_error),

@@ -9,7 +9,7 @@
 enum { BASE64_GROUP = 4, BASE64_GROUP_BYTES = 3 };
 
 /* Decodes base64 in place: the output is never longer than the input read so far. */
-static bool decode_base64_in_place(char *text, size_t len, size_t *decoded_len)
+static bool engineio_decode_base64(char *text, size_t len, size_t *decoded_len)
 {
     size_t padding = 0;
     *decoded_len = 0;
@@ -37,7 +37,7 @@ bool engineio_parse(char *data, size_t len, bool binary, struct engineio_packet 
     }
     if (len && data[0] == BASE64_MARK[0]) {
         *out = (struct engineio_packet){ENGINEIO_MESSAGE, true, data + 1, 0};
-        return decode_base64_in_place(data + 1, len - 1, &out->len);
+        return engineio_decode_base64(data + 1, len - 1, &out->len);
     }
     if (len == 0 || data[0] < '0' || data[0] >= '0' + ENGINEIO_TYPE_COUNT)
         return false;

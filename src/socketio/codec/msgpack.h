@@ -1,10 +1,9 @@
 /*
  * MessagePack: its formats, read and written one item at a time. A codec without I/O.
  *
- * An item is a scalar, a whole string, or the head of an array or a map; the elements of an array or a map (keys
- * and values in turn) are the items that follow. Every format is read. Lengths and counts are checked against
- * the bytes left, since each element takes at least one: a value that announces more than the input holds is
- * refused at its head.
+ * An item is a scalar, a whole string, or the head of an array or a map; the elements of an array or a map (keys and
+ * values alternate) are the items that follow. Every format is read. Lengths and counts are checked against the bytes
+ * left, since each element takes at least one: a value that claims more than the input holds is refused at its head.
  *
  * Only the buffer that is written to allocates; strings point into the input. Pure functions; any thread.
  */

@@ -2,10 +2,10 @@
  * MessagePack to JSON and back, so that the rest of the code only reads JSON.
  *
  * To JSON: values that JSON cannot express become null and set `lost`. These are binary, extensions, and values
- * nested beyond JSON_DEPTH_MAX; a pair whose key is not a string is left out and sets `lost` too. Other values
- * are written as JavaScript writes them: NaN and infinity become null, an undefined element becomes null, an
- * undefined member is left out, invalid UTF-8 becomes U+FFFD. The text is at most MSGPACK_JSON_GROWTH_MAX
- * times as long as the input.
+ * nested beyond JSON_DEPTH_MAX; a pair whose key is not a string is left out and sets `lost` too. Other values are
+ * written as JavaScript writes them: NaN and infinity become null, an undefined element becomes null, an undefined
+ * JSON member is left out, invalid UTF-8 becomes U+FFFD. The text is at most MSGPACK_JSON_GROWTH_MAX times as long as
+ * the input.
  *
  * From JSON: integers are exact, other numbers become doubles; a number too large or too long for a double
  * becomes nil.

@@ -47,11 +47,11 @@ static bool take_packet_namespace(struct slice *rest, struct slice *name)
 
 /* ---- the JSON after the head ---- */
 
-/* Whether each placeholder in the next value names an announced attachment. The JSON parser limits the depth of
- * the recursion. */
-static bool check_placeholders(struct json *json, unsigned attachments);
+/* Whether each placeholder in the next value names one of the packet's attachments. The JSON parser limits the depth
+ * of the recursion. */
+static bool check_packet_placeholders(struct json *json, unsigned attachments);
 
-static bool check_placeholders_in_object(struct json *json, unsigned attachments)
+static bool check_object_placeholders(struct json *json, unsigned attachments)
 {
     struct slice key;
     int64_t number = -1;
@@ -64,23 +64,23 @@ static bool check_placeholders_in_object(struct json *json, unsigned attachments
         else if (slice_is(key, "num") && json_peek(json) == JSON_NUMBER)
             read = json_int(json, &number);
         else
-            read = check_placeholders(json, attachments);
+            read = check_packet_placeholders(json, attachments);
         if (!read)
             return false;
     }
     return !json->error && (!is_placeholder || (number >= 0 && number < attachments));
 }
 
-static bool check_placeholders(struct json *json, unsigned attachments)
+static bool check_packet_placeholders(struct json *json, unsigned attachments)
 {
     enum json_type type = json_peek(json);
     if (type == JSON_OBJECT)
-        return check_placeholders_in_object(json, attachments);
+        return check_object_placeholders(json, attachments);
     if (type != JSON_ARRAY)
         return json_skip(json);
     json_array(json);
     while (json_element(json))
-        if (!check_placeholders(json, attachments))
+        if (!check_packet_placeholders(json, attachments))
             return false;
     return !json->error;
 }
@@ -108,7 +108,7 @@ static bool read_event_array(struct json *json, struct socketio_packet *out)
         return false;
     if (out->type == SOCKETIO_BINARY_EVENT) {
         while (json_element(json))
-            if (!check_placeholders(json, out->attachments))
+            if (!check_packet_placeholders(json, out->attachments))
                 return false;
     } else if (json_element(json) && json_raw(json, &out->argument)) {
         while (json_element(json))
@@ -128,7 +128,7 @@ static bool read_packet_data(struct json *json, struct socketio_packet *out)
     case SOCKETIO_ACK:
         return json_peek(json) == JSON_ARRAY && json_skip(json) && json_done(json);
     case SOCKETIO_BINARY_ACK:
-        return json_peek(json) == JSON_ARRAY && check_placeholders(json, out->attachments) &&
+        return json_peek(json) == JSON_ARRAY && check_packet_placeholders(json, out->attachments) &&
                json_done(json);
     case SOCKETIO_CONNECT_ERROR:
         return json_skip(json) && json_done(json);

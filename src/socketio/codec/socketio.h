@@ -18,8 +18,7 @@
  * A packet borrows from the text it was read from. The parser writes to that text: strings are unescaped in
  * place. Nothing is allocated. Limits are SOCKETIO_*_MAX below and JSON_DEPTH_MAX. Pure functions; any thread.
  *
- * socketio_dialect.c turns messages into events. Clients may also send packets in MessagePack
- * (socketio_packed.h).
+ * socketio_dialect.c encodes messages as events. Clients may also send packets in MessagePack (socketio_packed.h).
  */
 #ifndef ROLLCALL_SOCKETIO_CODEC_SOCKETIO_H
 #define ROLLCALL_SOCKETIO_CODEC_SOCKETIO_H
@@ -53,10 +52,9 @@ struct socketio_packet {
     struct slice name_space; /* "/" by default */
     struct slice ack_id;     /* digits; SLICE_NONE: none */
     bool empty;              /* nothing follows the head, not even an event's name */
-    bool unreadable;    /* an event whose JSON is beyond our limits: refused, and nothing more */
-    struct slice event; /* of an event: its name; SLICE_NONE when it is a number */
-    struct slice
-        argument; /* raw JSON: an event's first argument, or CONNECT's credentials; SLICE_NONE: none */
+    bool unreadable;       /* an event whose JSON is beyond our limits: refused, and nothing more */
+    struct slice event;    /* of an event: its name; SLICE_NONE when it is a number */
+    struct slice argument; /* raw JSON: first of an event, credentials of CONNECT; or SLICE_NONE */
 };
 
 /* Reads a packet from the text of a message. On failure *problem is the reason, a static text. */

@@ -176,7 +176,7 @@ static const struct customary_event CALL_EVENTS[] = {
 
 enum { CALL_EVENT_COUNT = sizeof(CALL_EVENTS) / sizeof(CALL_EVENTS[0]) };
 
-/* Copies the members and renames the call's id. Values stay raw and our own keys have no escapes, so reading
+/* Copies the JSON members and renames the call's id. Values stay raw and our own keys have no escapes, so reading
  * does not change the text. */
 static void write_call_event(struct slice fields, const char *name, struct buffer *out)
 {

@@ -5,8 +5,8 @@
 
 /* ---- incoming ---- */
 
-/* The members of a packet, each as its first item; INVALID when it is absent. */
-struct packed_members {
+/* The values in a packet's map, each as its first item; INVALID when it is absent. */
+struct packed_fields {
     struct msgpack_item type;
     struct msgpack_item name_space;
     struct msgpack_item id;
@@ -14,7 +14,7 @@ struct packed_members {
     struct slice data_bytes;
 };
 
-static void note_packed_member(struct packed_members *members, struct slice key, struct slice bytes)
+static void note_packed_field(struct packed_fields *fields, struct slice key, struct slice bytes)
 {
     struct slice rest = bytes;
     struct msgpack_item value;
@@ -22,22 +22,22 @@ static void note_packed_member(struct packed_members *members, struct slice key,
     if (value.type == MSGPACK_UNDEFINED)
         value.type = MSGPACK_INVALID;
     if (slice_is(key, "type"))
-        members->type = value;
+        fields->type = value;
     else if (slice_is(key, "nsp"))
-        members->name_space = value;
+        fields->name_space = value;
     else if (slice_is(key, "id"))
-        members->id = value;
+        fields->id = value;
     if (!slice_is(key, "data"))
         return;
-    members->data = value;
-    members->data_bytes = bytes;
+    fields->data = value;
+    fields->data_bytes = bytes;
 }
 
-/* The second of two members with the same key counts. */
-static bool find_packed_members(struct slice packed, struct packed_members *members)
+/* The second of two values with the same key counts. */
+static bool find_packed_fields(struct slice packed, struct packed_fields *fields)
 {
     struct msgpack_item map, key;
-    *members = (struct packed_members){0};
+    *fields = (struct packed_fields){0};
     if (!msgpack_read(&packed, &map) || map.type != MSGPACK_MAP)
         return false;
     for (uint32_t i = 0; i < map.count; i++) {
@@ -48,48 +48,48 @@ static bool find_packed_members(struct slice packed, struct packed_members *memb
         if (!msgpack_skip(&packed))
             return false;
         if (msgpack_read(&key_bytes, &key) && key.type == MSGPACK_STRING)
-            note_packed_member(members, key.bytes, bytes);
+            note_packed_field(fields, key.bytes, bytes);
     }
     return packed.len == 0;
 }
 
-static bool check_packed_members(const struct packed_members *members, const char **problem)
+static bool check_packed_fields(const struct packed_fields *fields, const char **problem)
 {
     *problem = "unknown packet type";
-    if (members->type.type != MSGPACK_NATURAL || members->type.natural > SOCKETIO_CONNECT_ERROR)
+    if (fields->type.type != MSGPACK_NATURAL || fields->type.natural > SOCKETIO_CONNECT_ERROR)
         return false;
     *problem = "a namespace begins with a slash and has no comma";
-    struct slice name = members->name_space.bytes;
-    if (members->name_space.type != MSGPACK_STRING || name.len == 0 || name.data[0] != '/' ||
+    struct slice name = fields->name_space.bytes;
+    if (fields->name_space.type != MSGPACK_STRING || name.len == 0 || name.data[0] != '/' ||
         memchr(name.data, ',', name.len))
         return false;
     *problem = "the acknowledgement id is no natural number";
-    if (members->id.type != MSGPACK_INVALID && members->id.type != MSGPACK_NATURAL)
+    if (fields->id.type != MSGPACK_INVALID && fields->id.type != MSGPACK_NATURAL)
         return false;
     *problem = "the packet's data is not what its type has";
     bool needs_data =
-        members->type.natural != SOCKETIO_CONNECT && members->type.natural != SOCKETIO_DISCONNECT;
-    return members->data.type == MSGPACK_MAP || members->data.type == MSGPACK_ARRAY ||
-           (members->data.type == MSGPACK_INVALID && !needs_data);
+        fields->type.natural != SOCKETIO_CONNECT && fields->type.natural != SOCKETIO_DISCONNECT;
+    return fields->data.type == MSGPACK_MAP || fields->data.type == MSGPACK_ARRAY ||
+           (fields->data.type == MSGPACK_INVALID && !needs_data);
 }
 
 bool socketio_unpack(struct slice packed, struct buffer *text, struct socketio_packet *out,
                      const char **problem)
 {
-    struct packed_members members;
+    struct packed_fields fields;
     bool lost = false;
     *problem = "not a packet in MessagePack";
-    if (!find_packed_members(packed, &members) || !check_packed_members(&members, problem))
+    if (!find_packed_fields(packed, &fields) || !check_packed_fields(&fields, problem))
         return false;
     *problem = "out of memory";
-    buffer_append_byte(text, (char)('0' + members.type.natural));
-    if (members.name_space.bytes.len > 1) {
-        buffer_append_slice(text, members.name_space.bytes);
+    buffer_append_byte(text, (char)('0' + fields.type.natural));
+    if (fields.name_space.bytes.len > 1) {
+        buffer_append_slice(text, fields.name_space.bytes);
         buffer_append_byte(text, ',');
     }
-    if (members.id.type == MSGPACK_NATURAL)
-        buffer_append_uint(text, members.id.natural);
-    if (members.data.type != MSGPACK_INVALID && !msgpack_to_json(&members.data_bytes, text, &lost))
+    if (fields.id.type == MSGPACK_NATURAL)
+        buffer_append_uint(text, fields.id.natural);
+    if (fields.data.type != MSGPACK_INVALID && !msgpack_to_json(&fields.data_bytes, text, &lost))
         return false;
     if (text->failed || !socketio_parse(text->data, text->len, out, problem))
         return false;

@@ -1,16 +1,16 @@
 /*
  * Socket.IO packets as socket.io-msgpack-parser writes them: each is one binary Engine.IO message that holds a
- * MessagePack map with these members, in any order:
+ * MessagePack map with these keys, in any order:
  *
  *   type   0 to 4: there are no binary types, since a packet can hold binary itself
  *   nsp    the namespace
  *   data   an object or an array; undefined counts as absent
  *   id     of an acknowledgement, or of an event that requests one
  *
- * Other members are skipped (a client sends `options`). Such a packet and its text (socketio.h) mean the same, so
- * it is converted to text when it is received and from text when it is sent: all other code uses the text. The
- * parser is as strict as the reference parser: a packet that is not a map, truncated, or has data its
- * type does not allow is a problem. So is a namespace that the text form cannot express.
+ * Other keys are skipped (a client sends `options`). Such a packet and its text (socketio.h) mean the same, so it is
+ * converted to text when it is received and from text when it is sent: all other code uses the text. The parser is as
+ * strict as the reference parser: a packet that is not a map, truncated, or has data its type does not allow is a
+ * problem. So is a namespace that the text form cannot express.
  *
  * An event with a value that JSON cannot express (msgpack_json.h), above all binary, is `unreadable`: it is
  * refused without closing the connection.

@@ -71,7 +71,7 @@ static void packets_of_every_type_are_read(void **unused)
     assert_true(slice_is(packet.ack_id, "1"));
 }
 
-static void members_are_read_in_any_order_and_unknown_ones_skipped(void **unused)
+static void keys_are_read_in_any_order_and_unknown_ones_skipped(void **unused)
 {
     (void)unused;
     struct socketio_packet packet =
@@ -202,7 +202,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(packets_of_every_type_are_read),
-        cmocka_unit_test(members_are_read_in_any_order_and_unknown_ones_skipped),
+        cmocka_unit_test(keys_are_read_in_any_order_and_unknown_ones_skipped),
         cmocka_unit_test(an_event_with_a_value_that_json_lacks_is_unreadable),
         cmocka_unit_test(a_malformed_packet_is_refused),
         cmocka_unit_test(packets_that_we_send_are_packed),
