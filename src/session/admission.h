@@ -54,8 +54,8 @@ struct admission {
     char device[DEVICE_ID_BYTES_MAX];
 };
 
-/* Starts it. Without a `device` the connection's id names one. Returns false when too many tokens wait to be
- * verified or memory is short; on_end() never runs then, else always in a later turn. */
+/* Starts an admission. Without a `device` the connection id becomes the device id. Returns false when too many tokens
+ * wait to be verified or memory is short; on_end() never runs then, else always in a later turn. */
 bool admission_begin(struct admission *admission, struct session_context *context,
                      const struct admission_hooks *hooks, struct slice token, struct slice device);
 

@@ -45,7 +45,7 @@ struct chat_opening {
     char text[CHAT_ID_BYTES_MAX + SNAPSHOT_USERS_MAX * USER_ID_BYTES_MAX];
 };
 
-static struct slice keep_opening_id(struct chat_opening *opening, struct slice id)
+static struct slice keep_chat_opening_id(struct chat_opening *opening, struct slice id)
 {
     char *at = opening->text + opening->text_len;
     memcpy(at, id.data, id.len);
@@ -53,7 +53,8 @@ static struct slice keep_opening_id(struct chat_opening *opening, struct slice i
     return (struct slice){at, id.len};
 }
 
-static void refuse_opening(struct chat_opening *opening, enum error_code code, const char *text)
+static void refuse_chat_opening(struct chat_opening *opening, enum error_code code,
+                                const char *text)
 {
     pending_reply_error(&opening->pending, code, text);
     free(opening);
@@ -109,7 +110,8 @@ static void on_member_presences_read(void *arg, bool ok, const struct presence *
     if (!session || !ok) {
         if (session)
             chat_give_up(session->context->chats, &session->endpoint, opening->chat_id);
-        refuse_opening(opening, ERROR_SERVICE_UNAVAILABLE, "privacy settings cannot be read now");
+        refuse_chat_opening(opening, ERROR_SERVICE_UNAVAILABLE,
+                            "privacy settings cannot be read now");
         return;
     }
     struct presence shown[SNAPSHOT_PRESENCES_MAX];
@@ -131,19 +133,20 @@ static void on_member_presences_read(void *arg, bool ok, const struct presence *
 
 /* ---- typing users ---- */
 
-static void on_opening_typing_read(void *arg, enum state_status status,
-                                   const struct typing_user *users, size_t count)
+static void on_chat_opening_typing_read(void *arg, enum state_status status,
+                                        const struct typing_user *users, size_t count)
 {
     struct chat_opening *opening = arg;
     struct session *session = opening->pending->session;
     if (!session) {
-        refuse_opening(opening, ERROR_SERVICE_UNAVAILABLE, "");
+        refuse_chat_opening(opening, ERROR_SERVICE_UNAVAILABLE, "");
         return;
     }
     struct typing_views *views = &session->context->typing->views;
     for (size_t i = 0; status == STATE_OK && i < count; i++)
         if (typing_view_follow(views, opening->chat_id, users[i].user_id, users[i].left_ms))
-            opening->users[opening->typing_count++] = keep_opening_id(opening, users[i].user_id);
+            opening->users[opening->typing_count++] =
+                keep_chat_opening_id(opening, users[i].user_id);
     opening->count = opening->typing_count;
     for (size_t i = 0; i < opening->member_count; i++)
         if (find_typing_user(opening, opening->members[i]) == opening->typing_count)
@@ -171,18 +174,18 @@ static void on_chat_to_open_read(void *arg, const struct ledger_chat_outcome *ou
         return;
     }
     if (!chat_confirm(&session->endpoint, opening->chat_id)) {
-        refuse_opening(opening, ERROR_FORBIDDEN,
-                       "the chat was closed, or you were removed from it");
+        refuse_chat_opening(opening, ERROR_FORBIDDEN,
+                            "the chat was closed, or you were removed from it");
         return;
     }
     opening->latest_sequence = (int64_t)outcome->chat.latest_sequence;
     while (opening->member_count < SNAPSHOT_PRESENCES_MAX &&
            opening->member_count < outcome->chat.member_count) {
         size_t index = opening->member_count++;
-        opening->members[index] = keep_opening_id(opening, outcome->chat.members[index]);
+        opening->members[index] = keep_chat_opening_id(opening, outcome->chat.members[index]);
     }
     typing_store_read(session->context->typing->store, opening->chat_id, SNAPSHOT_TYPING_MAX,
-                      on_opening_typing_read, opening);
+                      on_chat_opening_typing_read, opening);
 }
 
 /* ---- the commands ---- */
@@ -210,7 +213,7 @@ void handle_open_chat(struct session *session, const struct message *message)
         return;
     }
     opening->pending = pending;
-    opening->chat_id = keep_opening_id(opening, message->chat_id);
+    opening->chat_id = keep_chat_opening_id(opening, message->chat_id);
     ledger_chat_get(session->context->ledger, opening->chat_id, session_user(session),
                     on_chat_to_open_read, opening);
 }

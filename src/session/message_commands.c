@@ -58,7 +58,7 @@ void handle_ack(struct session *session, const struct message *message)
         session_confirm(session, message->id);
 }
 
-/* The client can repeat its request, so a page must not turn a client that reads many chats at once into a slow
+/* The client can repeat its sync_request, so a page must not turn a client that reads many chats at once into a slow
  * consumer. */
 static void on_history_page_read(void *arg, enum ledger_status status,
                                  const struct sync_response *page)

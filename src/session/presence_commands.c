@@ -29,7 +29,8 @@ void handle_heartbeat(struct session *session, const struct message *message)
         metrics_latency(context->metrics, LATENCY_HEARTBEAT, loop_turn_us(context->loop));
 }
 
-static bool too_many_users(struct session *session, const struct message *message)
+/* Returns true after refusing a command that names too many users. */
+static bool refuse_too_many_users(struct session *session, const struct message *message)
 {
     if (message->users.count <= session->context->config->presence.max_query_users)
         return false;
@@ -37,7 +38,8 @@ static bool too_many_users(struct session *session, const struct message *messag
     return true;
 }
 
-static void on_presence_read(void *arg, bool ok, const struct presence *presences, size_t count)
+static void on_session_presence_read(void *arg, bool ok, const struct presence *presences,
+                                     size_t count)
 {
     struct pending_reply *pending = arg;
     if (ok && pending->session)
@@ -52,8 +54,8 @@ static void on_presence_read(void *arg, bool ok, const struct presence *presence
 }
 
 /* Sets the views before the state is read, so that no change is lost between the two. */
-static void on_views_decided(void *arg, const struct slice *users,
-                             const struct privacy_decision *decisions, size_t count)
+static void on_subscription_views_decided(void *arg, const struct slice *users,
+                                          const struct privacy_decision *decisions, size_t count)
 {
     struct pending_reply *pending = arg;
     if (pending->session)
@@ -72,21 +74,21 @@ static void withdraw_subscriptions(struct pending_reply *failed, const struct sl
     subscription_withdraw(session->context->presence, &session->endpoint, users, count);
 }
 
-static void on_views_undecided(void *arg, const struct slice *users, size_t count)
+static void on_subscription_views_undecided(void *arg, const struct slice *users, size_t count)
 {
     struct pending_reply *pending = arg;
     if (pending->session)
         withdraw_subscriptions(pending, users, count);
 }
 
-static void query_for_session(struct session *session, struct pending_reply *pending,
-                              const struct id_list *users, bool subscribing)
+static void query_presence_for_session(struct session *session, struct pending_reply *pending,
+                                       const struct id_list *users, bool subscribing)
 {
-    struct presence_query_handler handler = {.on_decided = subscribing ? on_views_decided : NULL,
-                                             .on_undecided =
-                                                 subscribing ? on_views_undecided : NULL,
-                                             .done = on_presence_read,
-                                             .arg = pending};
+    struct presence_query_handler handler = {
+        .on_decided = subscribing ? on_subscription_views_decided : NULL,
+        .on_undecided = subscribing ? on_subscription_views_undecided : NULL,
+        .done = on_session_presence_read,
+        .arg = pending};
     presence_query(session->context->presence, session_user(session), users->ids, users->count,
                    &handler);
 }
@@ -95,7 +97,7 @@ void handle_subscribe_presence(struct session *session, const struct message *me
 {
     struct presence_plane *plane = session->context->presence;
     const struct id_list *users = &message->users;
-    if (too_many_users(session, message))
+    if (refuse_too_many_users(session, message))
         return;
     if (subscription_count_with(&session->endpoint, users->ids, users->count) >
         plane->config->presence.max_subscriptions) {
@@ -107,7 +109,7 @@ void handle_subscribe_presence(struct session *session, const struct message *me
     if (!pending)
         return;
     if (subscription_add(plane, &session->endpoint, users->ids, users->count)) {
-        query_for_session(session, pending, users, true);
+        query_presence_for_session(session, pending, users, true);
         return;
     }
     withdraw_subscriptions(pending, users->ids, users->count);
@@ -123,9 +125,9 @@ void handle_unsubscribe_presence(struct session *session, const struct message *
 
 void handle_query_presence(struct session *session, const struct message *message)
 {
-    if (too_many_users(session, message))
+    if (refuse_too_many_users(session, message))
         return;
     struct pending_reply *pending = pending_reply_open(session, message);
     if (pending)
-        query_for_session(session, pending, &message->users, false);
+        query_presence_for_session(session, pending, &message->users, false);
 }

@@ -1,7 +1,6 @@
 /*
- * Refreshes presence after a queue has drained: changes were shed while it was filling up, so the client gets
- * unrequested presence_snapshots of its subscriptions and of its contacts. chat_commands.h refreshes its open
- * chats.
+ * Refreshes presence when a queue has emptied: changes were shed while it was filling up, so the client gets
+ * unrequested presence_snapshots of its subscriptions and of its contacts. chat_commands.h refreshes its open chats.
  */
 #ifndef ROLLCALL_SESSION_PRESENCE_REFRESH_H
 #define ROLLCALL_SESSION_PRESENCE_REFRESH_H

@@ -8,7 +8,7 @@ enum {
     LEASE_RENEWAL_PERCENT = 75,
     LEASE_LATE_MS = 100,
     LEASE_RETRY_MS = 500,
-    /* renewals out of turn, when all sessions need one */
+    /* when all sessions need a renewal before its time */
     LEASES_RETRIED_PER_SECOND = 8000,
 };
 
@@ -99,7 +99,7 @@ int64_t session_on_tick(struct connection *connection)
 
 /* ---- after the store lost leases, or was unavailable ---- */
 
-/* Renews out of turn at a random time, so that a store that has just come back is not overloaded. */
+/* Renews before its time, at a random moment, so that a store that has just come back is not overloaded. */
 static void renew_session_lease_soon(struct session *session)
 {
     struct session_context *context = session->context;

@@ -41,7 +41,7 @@ static void on_typing_command_done(void *arg, enum typing_verdict verdict, int64
     free(start);
 }
 
-static void on_typist_checked(void *arg, const struct ledger_change_outcome *outcome)
+static void on_typing_member_checked(void *arg, const struct ledger_change_outcome *outcome)
 {
     struct typing_start_command *start = arg;
     struct session *session = start->pending->session;
@@ -84,7 +84,7 @@ void handle_typing_start(struct session *session, const struct message *message)
                      on_typing_command_done, start);
     else
         ledger_chat_member_check(session->context->ledger, start->chat_id, session_user(session),
-                                 on_typist_checked, start);
+                                 on_typing_member_checked, start);
 }
 
 /* A stop is never dropped, and needs no check, because it concerns the sender only. It cancels starts that
