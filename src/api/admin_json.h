@@ -1,4 +1,4 @@
-/* JSON that several admin resources share. */
+/* JSON that several resources share: times, and the leases that administrators see. */
 #ifndef ROLLCALL_API_ADMIN_JSON_H
 #define ROLLCALL_API_ADMIN_JSON_H
 

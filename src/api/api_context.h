@@ -65,7 +65,7 @@ static inline struct api_context *api_context_of(const struct exchange *exchange
 /* Answers a ledger status other than OK. */
 void api_ledger_error(struct exchange **exchange, enum ledger_status status);
 
-/* Reads the body as a JSON object, its members into sessions->scratch. Returns false after answering 400. */
+/* Reads the body as a JSON object, its JSON members into sessions->scratch. Returns false after answering 400. */
 bool api_read_json(struct exchange **exchange);
 
 #endif

@@ -30,8 +30,8 @@ struct contact_answer {
     unsigned status;
     struct buffer json; /* of a 2xx other than 204 */
     bool contact_ended;
-    struct slice peer;
-    char peer_bytes[];
+    struct slice other;
+    char other_bytes[];
 };
 
 static void on_contact_visibility_changed(void *arg)
@@ -40,7 +40,7 @@ static void on_contact_visibility_changed(void *arg)
     struct exchange *exchange = answer->exchange;
     if (answer->contact_ended)
         send_contact_event_to_both(api_context_of(exchange)->sessions, MESSAGE_CONTACT_REMOVED,
-                                   exchange_user(exchange), answer->peer);
+                                   exchange_user(exchange), answer->other);
     if (answer->status == 204)
         exchange_reply_empty(&exchange);
     else
@@ -49,25 +49,25 @@ static void on_contact_visibility_changed(void *arg)
 }
 
 /* Returns NULL after answering 503. The change stands all the same, and queries show it. */
-static struct contact_answer *make_contact_answer(struct exchange *exchange, struct slice peer,
+static struct contact_answer *make_contact_answer(struct exchange *exchange, struct slice other,
                                                   unsigned status)
 {
-    struct contact_answer *answer = malloc(sizeof(*answer) + peer.len);
+    struct contact_answer *answer = malloc(sizeof(*answer) + other.len);
     if (!answer) {
         exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
         return NULL;
     }
     *answer = (struct contact_answer){.exchange = exchange, .status = status};
-    memcpy(answer->peer_bytes, peer.data, peer.len);
-    answer->peer = (struct slice){answer->peer_bytes, peer.len};
+    memcpy(answer->other_bytes, other.data, other.len);
+    answer->other = (struct slice){answer->other_bytes, other.len};
     return answer;
 }
 
-void contact_events_made(struct exchange *exchange, struct slice user, struct slice peer,
+void contact_events_made(struct exchange *exchange, struct slice user, struct slice other,
                          bool is_new, unsigned status, struct buffer *json)
 {
     struct session_context *sessions = api_context_of(exchange)->sessions;
-    struct contact_answer *answer = make_contact_answer(exchange, peer, status);
+    struct contact_answer *answer = make_contact_answer(exchange, other, status);
     if (!answer) {
         buffer_free(json);
         return;
@@ -75,23 +75,23 @@ void contact_events_made(struct exchange *exchange, struct slice user, struct sl
     answer->json = *json;
     *json = BUFFER_INIT;
     if (is_new)
-        send_contact_event_to_both(sessions, MESSAGE_CONTACT_ACCEPTED, user, answer->peer);
+        send_contact_event_to_both(sessions, MESSAGE_CONTACT_ACCEPTED, user, answer->other);
     visibility_change_of_relation(sessions->presence,
                                   is_new ? VISIBILITY_CONTACT_MADE : VISIBILITY_REPEATED, user,
-                                  answer->peer, false, on_contact_visibility_changed, answer);
+                                  answer->other, false, on_contact_visibility_changed, answer);
 }
 
 void contact_events_changed(struct exchange *exchange, enum visibility_cause cause,
-                            struct slice peer, bool contact_ended)
+                            struct slice other, bool contact_ended)
 {
-    struct contact_answer *answer = make_contact_answer(exchange, peer, 204);
+    struct contact_answer *answer = make_contact_answer(exchange, other, 204);
     if (!answer)
         return;
     answer->contact_ended = contact_ended;
     if (contact_ended)
         call_plane_part(api_context_of(exchange)->sessions->calls, exchange_user(exchange),
-                        answer->peer);
+                        answer->other);
     visibility_change_of_relation(api_context_of(exchange)->sessions->presence, cause,
-                                  exchange_user(exchange), answer->peer, contact_ended,
+                                  exchange_user(exchange), answer->other, contact_ended,
                                   on_contact_visibility_changed, answer);
 }

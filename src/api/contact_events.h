@@ -14,11 +14,11 @@ void contact_events_requested(struct session_context *sessions, struct slice req
 
 /* The two have become contacts: notifies both, if it `is_new`, makes them visible to each other, and answers with
  * `status` and `json`, which it takes. */
-void contact_events_made(struct exchange *exchange, struct slice user, struct slice peer,
+void contact_events_made(struct exchange *exchange, struct slice user, struct slice other,
                          bool is_new, unsigned status, struct buffer *json);
 
 /* The contact, a block or both have changed: notifies both if a contact ended, then answers 204. */
 void contact_events_changed(struct exchange *exchange, enum visibility_cause cause,
-                            struct slice peer, bool contact_ended);
+                            struct slice other, bool contact_ended);
 
 #endif

@@ -9,14 +9,14 @@
 
 #include <stdlib.h>
 
-enum { REQUESTS_PAGE = 1000 };
+enum { CONTACT_REQUESTS_PAGE = 1000 };
 
 /* ---- creating ---- */
 
-/* The same for a request that waits and for one that is never shown, so that nobody can tell that the other user
+/* A contact request that waits and one that is never shown look the same, so that nobody can tell that the other user
  * has blocked them. */
-static void write_own_request(struct buffer *json, struct slice id, struct slice to,
-                              const char *status)
+static void write_own_contact_request(struct buffer *json, struct slice id, struct slice to,
+                                      const char *status)
 {
     json_write_object(json);
     json_write_key(json, SLICE("id"));
@@ -41,17 +41,17 @@ static void on_contact_request_created(void *arg, const struct ledger_contact_ou
     }
     if (outcome->result == LEDGER_CONTACT_ACCEPTED) {
         /* each had sent the other a contact request */
-        write_own_request(&json, request->id, request->from, "accepted");
+        write_own_contact_request(&json, request->id, request->from, "accepted");
         contact_events_made(exchange, user, request->from, true, 201, &json);
         return;
     }
     if (outcome->result == LEDGER_CONTACT_ALREADY) {
         /* perhaps by an earlier attempt whose answer was lost */
-        write_own_request(&json, request->id, request->to, "accepted");
+        write_own_contact_request(&json, request->id, request->to, "accepted");
         contact_events_made(exchange, user, request->to, false, 200, &json);
         return;
     }
-    write_own_request(&json, request->id, request->to, "pending");
+    write_own_contact_request(&json, request->id, request->to, "pending");
     if (outcome->tell_other_side)
         contact_events_requested(api_context_of(exchange)->sessions, request->id, user,
                                  request->to);
@@ -82,8 +82,8 @@ void rest_contact_requests_post(struct exchange *exchange)
 
 /* ---- answering and withdrawing ---- */
 
-static void write_answered_request(struct buffer *json, struct slice id, struct slice from,
-                                   const char *status)
+static void write_answered_contact_request(struct buffer *json, struct slice id, struct slice from,
+                                           const char *status)
 {
     json_write_object(json);
     json_write_key_string(json, SLICE("id"), id);
@@ -100,7 +100,8 @@ static void on_contact_request_accepted(void *arg, const struct ledger_contact_o
         api_ledger_error(&exchange, outcome->status);
         return;
     }
-    write_answered_request(&json, exchange->parameters[0], outcome->request.from, "accepted");
+    write_answered_contact_request(&json, exchange->parameters[0], outcome->request.from,
+                                   "accepted");
     contact_events_made(exchange, exchange_user(exchange), outcome->request.from,
                         outcome->result == LEDGER_CONTACT_ACCEPTED, 200, &json);
 }
@@ -120,7 +121,8 @@ static void on_contact_request_declined(void *arg, const struct ledger_contact_o
         api_ledger_error(&exchange, outcome->status);
         return;
     }
-    write_answered_request(&json, exchange->parameters[0], outcome->request.from, "declined");
+    write_answered_contact_request(&json, exchange->parameters[0], outcome->request.from,
+                                   "declined");
     exchange_reply_json(&exchange, 200, &json);
 }
 
@@ -149,16 +151,17 @@ void rest_contact_request_delete(struct exchange *exchange)
 
 /* ---- listing: first incoming, then outgoing contact requests ---- */
 
-struct request_listing {
+struct contact_request_listing {
     struct exchange *exchange;
     struct page_query page;
     struct buffer json;
     bool has_more;
 };
 
-static void write_request_list(struct request_listing *listing, const char *name,
-                               const char *peer_name,
-                               const struct ledger_contact_requests_outcome *outcome, bool incoming)
+static void write_contact_request_list(struct contact_request_listing *listing, const char *name,
+                                       const char *user_key,
+                                       const struct ledger_contact_requests_outcome *outcome,
+                                       bool incoming)
 {
     struct buffer *json = &listing->json;
     json_write_key(json, slice_of(name));
@@ -167,7 +170,7 @@ static void write_request_list(struct request_listing *listing, const char *name
         const struct ledger_contact_request *request = &outcome->requests[i];
         json_write_object(json);
         json_write_key_string(json, SLICE("id"), request->id);
-        json_write_key_string(json, slice_of(peer_name), incoming ? request->from : request->to);
+        json_write_key_string(json, slice_of(user_key), incoming ? request->from : request->to);
         admin_write_time(json, SLICE("created_at"), request->created_at_ms);
         json_write_object_end(json);
     }
@@ -175,57 +178,58 @@ static void write_request_list(struct request_listing *listing, const char *name
     listing->has_more |= outcome->has_more;
 }
 
-static void abandon_request_listing(struct request_listing *listing, enum ledger_status status)
+static void abandon_contact_request_listing(struct contact_request_listing *listing,
+                                            enum ledger_status status)
 {
     api_ledger_error(&listing->exchange, status);
     buffer_free(&listing->json);
     free(listing);
 }
 
-static void on_outgoing_requests_listed(void *arg,
-                                        const struct ledger_contact_requests_outcome *outcome)
+static void on_outgoing_contact_requests_listed(
+    void *arg, const struct ledger_contact_requests_outcome *outcome)
 {
-    struct request_listing *listing = arg;
+    struct contact_request_listing *listing = arg;
     if (outcome->status != LEDGER_OK) {
-        abandon_request_listing(listing, outcome->status);
+        abandon_contact_request_listing(listing, outcome->status);
         return;
     }
-    write_request_list(listing, "outgoing", "to", outcome, false);
+    write_contact_request_list(listing, "outgoing", "to", outcome, false);
     json_write_key_bool(&listing->json, SLICE("has_more"), listing->has_more);
     json_write_object_end(&listing->json);
     exchange_reply_json(&listing->exchange, 200, &listing->json);
     free(listing);
 }
 
-static void on_incoming_requests_listed(void *arg,
-                                        const struct ledger_contact_requests_outcome *outcome)
+static void on_incoming_contact_requests_listed(
+    void *arg, const struct ledger_contact_requests_outcome *outcome)
 {
-    struct request_listing *listing = arg;
+    struct contact_request_listing *listing = arg;
     if (outcome->status != LEDGER_OK) {
-        abandon_request_listing(listing, outcome->status);
+        abandon_contact_request_listing(listing, outcome->status);
         return;
     }
     json_write_object(&listing->json);
-    write_request_list(listing, "incoming", "from", outcome, true);
+    write_contact_request_list(listing, "incoming", "from", outcome, true);
     ledger_contact_requests_list(api_context_of(listing->exchange)->sessions->ledger,
                                  exchange_user(listing->exchange), LEDGER_OUTGOING,
                                  listing->page.after, listing->page.limit,
-                                 on_outgoing_requests_listed, listing);
+                                 on_outgoing_contact_requests_listed, listing);
 }
 
 void rest_contact_requests_get(struct exchange *exchange)
 {
-    struct request_listing *listing = malloc(sizeof(*listing));
+    struct contact_request_listing *listing = malloc(sizeof(*listing));
     if (!listing) {
         exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
         return;
     }
-    *listing = (struct request_listing){.exchange = exchange};
-    if (!page_query_read(&exchange, REQUESTS_PAGE, &listing->page)) {
+    *listing = (struct contact_request_listing){.exchange = exchange};
+    if (!page_query_read(&exchange, CONTACT_REQUESTS_PAGE, &listing->page)) {
         free(listing);
         return;
     }
     ledger_contact_requests_list(api_context_of(exchange)->sessions->ledger,
                                  exchange_user(exchange), LEDGER_INCOMING, listing->page.after,
-                                 listing->page.limit, on_incoming_requests_listed, listing);
+                                 listing->page.limit, on_incoming_contact_requests_listed, listing);
 }

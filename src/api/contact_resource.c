@@ -9,8 +9,8 @@
 
 static bool names_another_user(struct exchange **exchange)
 {
-    struct slice peer = (*exchange)->parameters[0];
-    if (user_id_valid(peer) && !slice_equal(peer, exchange_user(*exchange)))
+    struct slice other = (*exchange)->parameters[0];
+    if (user_id_valid(other) && !slice_equal(other, exchange_user(*exchange)))
         return true;
     exchange_error(exchange, 400, ERROR_INVALID_MESSAGE, "this must be another user's id");
     return false;

@@ -7,7 +7,7 @@
 
 /* ---- sending ---- */
 
-static unsigned http_status_of(enum error_code code)
+static unsigned message_error_status(enum error_code code)
 {
     switch (code) {
     case ERROR_MESSAGE_TOO_LARGE:
@@ -28,7 +28,7 @@ static unsigned http_status_of(enum error_code code)
     }
 }
 
-/* The error has the members of the native one; Retry-After only has whole seconds. */
+/* The error has the JSON members of the native one; Retry-After only has whole seconds. */
 static void reply_message_error(struct exchange *exchange, const struct message_error *error)
 {
     char headers[64] = "";
@@ -43,7 +43,7 @@ static void reply_message_error(struct exchange *exchange, const struct message_
     if (error->retry_after_ms >= 0)
         snprintf(headers, sizeof(headers), "Retry-After: %lld\r\n",
                  (long long)(error->retry_after_ms + 999) / 1000);
-    exchange_reply(&exchange, http_status_of(error->code), "application/json", headers,
+    exchange_reply(&exchange, message_error_status(error->code), "application/json", headers,
                    buffer_slice(&json));
     buffer_free(&json);
 }

@@ -20,7 +20,7 @@ struct sender_rates {
     } places[SENDER_RATES_PLACES];
 };
 
-/* The rate limit of a user; valid until the next call. */
+/* The rate limit of a user; valid until the function is called again. */
 struct rate_limit *sender_rates_of(struct sender_rates *rates, struct slice user, uint64_t seed);
 
 #endif

@@ -1,4 +1,4 @@
-/* From an HTTP request to a WebSocket: each step that can fail, and peers that vanish between two. */
+/* From an HTTP request to a WebSocket: each step that can fail, and clients that vanish between two. */
 #include "api/api_context.h"
 
 #include "support/client.h"
@@ -198,7 +198,7 @@ static void handshakes_are_limited_per_turn_and_in_number(void **unused)
     world_close(&world);
 }
 
-/* ---- peers that vanish, drains that begin ---- */
+/* ---- clients that vanish, drains that begin ---- */
 
 static void start_handshake(struct client *client)
 {
@@ -213,7 +213,7 @@ static void start_handshake(struct client *client)
     assert_int_equal(world.handlers->verifier->pending, 1);
 }
 
-static void peer_that_vanishes_while_its_token_waits_leaves_nothing(void **unused)
+static void client_that_vanishes_while_its_token_waits_leaves_nothing(void **unused)
 {
     (void)unused;
     open_with(WORLD_DEFAULTS);
@@ -289,7 +289,7 @@ static void release_open(void)
     world_settle(&world);
 }
 
-static void peer_that_vanishes_while_it_is_registered_ends_offline(void **unused)
+static void client_that_vanishes_while_it_is_registered_ends_offline(void **unused)
 {
     (void)unused;
     open_with(WORLD_DEFAULTS);
@@ -350,10 +350,10 @@ int main(void)
         cmocka_unit_test(origin_that_is_not_allowed_is_refused),
         cmocka_unit_test(device_id_has_1_to_128_bytes_without_control_characters),
         cmocka_unit_test(handshakes_are_limited_per_turn_and_in_number),
-        cmocka_unit_test(peer_that_vanishes_while_its_token_waits_leaves_nothing),
+        cmocka_unit_test(client_that_vanishes_while_its_token_waits_leaves_nothing),
         cmocka_unit_test(drain_that_begins_while_a_token_waits_refuses_the_handshake),
         cmocka_unit_test(connection_closed_while_its_token_waits_is_not_upgraded),
-        cmocka_unit_test(peer_that_vanishes_while_it_is_registered_ends_offline),
+        cmocka_unit_test(client_that_vanishes_while_it_is_registered_ends_offline),
         cmocka_unit_test(echo_is_served_only_if_configured_and_ends_with_a_drain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
