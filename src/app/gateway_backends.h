@@ -20,7 +20,7 @@ bool gateway_backends_make(struct gateway *gateway);
 /* Opens the listener for peer links, if this gateway has it. On failure returns false and explains in `error`. */
 bool gateway_backends_listen(struct gateway *gateway, char error[LISTENER_ERROR_TEXT_MAX]);
 
-/* Claims the gateway id. The first call on the gateway's thread. */
+/* Claims the gateway id. From here on only the gateway's thread uses the backends. */
 void gateway_backends_start(struct gateway *gateway);
 
 /* Call it once a second. */

@@ -79,7 +79,7 @@ void gateway_on_drain_timeout(struct wheel_timer *timer);
 /* The same: sets the gauges. */
 void gateway_sample(void *arg);
 
-/* On the gateway's own thread: stops accepting, announces the end to all clients and spreads the closings. */
+/* On the gateway's own thread: stops accepting, warns all clients and spreads the closings. */
 void gateway_start_drain(struct gateway *gateway);
 
 /* Returns true when all connections are gone and their data is written, or the drain timeout has passed. */

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { CLIENTS = 10, DRAIN_MS = 10000, WINDOW_MS = DRAIN_MS * 4 / 5, CLOSE_TIMEOUT_MS = 1000 };
+enum { CLIENTS = 10, DRAIN_MS = 10000, CLOSINGS_MS = DRAIN_MS * 4 / 5, CLOSE_TIMEOUT_MS = 1000 };
 
 static struct world world;
 static struct client clients[CLIENTS];
@@ -36,8 +36,8 @@ static int64_t reconnect_after_ms(const struct client *client)
     return ms;
 }
 
-/* The n-th of N is closed at n/N of the window; all are told at once, and to reconnect no earlier. */
-static void drain_announces_at_once_and_spreads_the_closings(void **unused)
+/* The n-th of N is closed at n/N of CLOSINGS_MS; all are warned at once, and told to reconnect no earlier. */
+static void drain_warns_at_once_and_spreads_the_closings(void **unused)
 {
     (void)unused;
     int64_t after_ms[CLIENTS], gone_ms[CLIENTS] = {0};
@@ -49,8 +49,8 @@ static void drain_announces_at_once_and_spreads_the_closings(void **unused)
         assert_true(client_has(&clients[i], "\"reason\":\"draining\""));
         after_ms[i] = reconnect_after_ms(&clients[i]);
     }
-    for (int64_t ms = 0; ms <= WINDOW_MS; ms += 100) {
-        size_t expected = CLIENTS - (size_t)(ms * CLIENTS / WINDOW_MS + 1);
+    for (int64_t ms = 0; ms <= CLOSINGS_MS; ms += 100) {
+        size_t expected = CLIENTS - (size_t)(ms * CLIENTS / CLOSINGS_MS + 1);
         for (int i = 0; i < CLIENTS; i++) {
             if (gone_ms[i] || client_next(&clients[i]) != CLIENT_CLOSE)
                 continue;
@@ -59,7 +59,7 @@ static void drain_announces_at_once_and_spreads_the_closings(void **unused)
             assert_true(after_ms[i] + 1 >= gone_ms[i]);
             client_hang_up(&clients[i]);
         }
-        if (ms < WINDOW_MS)
+        if (ms < CLOSINGS_MS)
             assert_int_equal(world.handlers->session_count, expected);
         world_advance(&world, 100);
     }
@@ -98,7 +98,7 @@ static void refreshed_token_does_not_cancel_the_drain(void **unused)
     client_send(&alice, json);
     for (int i = 0; i < CLIENTS; i++)
         client_hang_up(&clients[i]);
-    world_advance(&world, WINDOW_MS);
+    world_advance(&world, CLOSINGS_MS);
     assert_null(world_session(&world, "alice"));
     client_hang_up(&alice);
     world_close(&world);
@@ -272,7 +272,7 @@ static void single_gateway_counts_itself_as_healthy(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(drain_announces_at_once_and_spreads_the_closings),
+        cmocka_unit_test(drain_warns_at_once_and_spreads_the_closings),
         cmocka_unit_test(drain_closes_clients_that_do_not_answer),
         cmocka_unit_test(refreshed_token_does_not_cancel_the_drain),
         cmocka_unit_test(second_drain_changes_nothing),

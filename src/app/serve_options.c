@@ -34,7 +34,7 @@ static const struct option options[] = {
      "where durable data is kept: sqlite:PATH, or remote://HOST:PORT for serve"},
     {"--feed", "URL", "feed.url", SETS_VALUE, SERVE, "how messages reach the fan-out: local"},
     {"--peer-listen", "HOST:PORT", "peer.listen", SETS_VALUE, BOTH, "serve peer links here"},
-    {"--peers", "HOST:PORT,...", "peer.peers", SETS_VALUE, SERVE, "other gateways, to link with"},
+    {"--peers", "HOST:PORT,...", "peer.peers", SETS_VALUE, SERVE, "other processes, to link with"},
     {"--jwt-keys", "FILE", "auth.keys_file", SETS_VALUE, SERVE, "keys of tokens, PEM or JWKS"},
     {"--data-dir", "DIR", "data_dir", SETS_VALUE, BOTH, "development keys and the SQLite file"},
     {"--set", "KEY=VALUE", NULL, ASSIGNS, BOTH, "any setting; may be repeated"},
@@ -54,7 +54,7 @@ struct command {
 static const struct command commands[] = {
     {"serve", SERVE, "Runs a gateway."},
     {"ledger", LEDGER,
-     "Runs the durability plane as a process of its own, for gateways with\n"
+     "Runs the ledger as a process of its own, for gateways with\n"
      "--ledger remote://HOST:PORT."},
 };
 

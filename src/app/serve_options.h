@@ -1,8 +1,8 @@
 /*
  * The command line of the two commands that run a server, `rollcall serve` and `rollcall ledger`.
  *
- * Every flag stands for a setting, so this file only turns arguments into what config_load() reads. It also
- * prints help, the effective configuration, errors and warnings.
+ * Every flag stands for a setting, so this file only converts arguments to what config_load() reads. It also prints
+ * help, the effective configuration, errors and warnings.
  */
 #ifndef ROLLCALL_APP_SERVE_OPTIONS_H
 #define ROLLCALL_APP_SERVE_OPTIONS_H

@@ -18,7 +18,7 @@ struct server {
     pthread_t threads[SERVER_PARTS_WORKERS_MAX];
     pthread_t joiner;
     bool draining;
-    bool announced;
+    bool address_printed;
     atomic_size_t claimed_count; /* gateways that have claimed their id */
     atomic_bool refused;
     atomic_bool stopped;
@@ -26,8 +26,8 @@ struct server {
 
 /* ---- callbacks of gateways ---- */
 
-/* A drain that an administrator orders takes the path of a signal. */
-static void on_drain_requested(void *arg)
+/* An administrator orders a drain by REST; it is handled like SIGTERM. */
+static void on_server_drain_ordered(void *arg)
 {
     (void)arg;
     kill(getpid(), SIGTERM);
@@ -86,16 +86,16 @@ static bool start_gateways(struct server *server)
     return true;
 }
 
-/* Prints the address when all gateways run for the first time. The same signal says that they have stopped,
- * which serve_signals() checks. */
-static void announce_when_started(struct server *server)
+/* Prints the address once, when all gateways run. SIGUSR1 also means that they have stopped, which serve_signals()
+ * checks. */
+static void print_address_when_started(struct server *server)
 {
     struct address address;
     const struct config *config = server->config;
     bool all_run = atomic_load(&server->claimed_count) == server->parts.gateway.workers;
-    if (!all_run || server->announced || atomic_load(&server->refused))
+    if (!all_run || server->address_printed || atomic_load(&server->refused))
         return;
-    server->announced = true;
+    server->address_printed = true;
     log_info("serving", "node=%s workers=%zu port=%u", log_quote(slice_of(config->gateway.node_id)),
              server->parts.gateway.workers, gateway_port(server->gateways[0]));
     address_parse(slice_of(config->gateway.listen), &address);
@@ -158,7 +158,7 @@ static void serve_signals(struct server *server, const sigset_t *signals)
         if (number == SIGHUP)
             reload_server(server);
         else if (number == SIGUSR1)
-            announce_when_started(server);
+            print_address_when_started(server);
         else if (!server->draining)
             drain_gateways(server);
         else
@@ -176,7 +176,7 @@ int server_run(const struct config *config)
     block_server_signals(&signals);
     if (!server_parts_make(&server.parts, config))
         return 1;
-    server.parts.gateway.drain = on_drain_requested;
+    server.parts.gateway.drain = on_server_drain_ordered;
     server.parts.gateway.on_claimed = on_gateway_claim_settled;
     server.parts.gateway.on_claimed_arg = &server;
     if (!start_gateways(&server))

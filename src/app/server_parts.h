@@ -1,6 +1,6 @@
 /*
- * What the gateways of a process share, made before the first gateway and freed after the last: limits, the
- * stores in memory or the membership in a fleet, the ledger with its breaker, keys and certificates.
+ * What the gateways of a process share, made before the first gateway and freed after the last: limits, the stores in
+ * memory or what a fleet needs, the ledger with its breaker, keys and certificates.
  *
  * If a part cannot be made, one line tells the operator why and the process does not start. Keys and
  * certificates can be reloaded later; on an error the process logs it and keeps the old ones.

@@ -149,7 +149,7 @@ static void print_ledger_address(const char *what, const char *listen, unsigned 
     printf("rollcall: %s on %.*s:%u\n", what, (int)(strrchr(listen, ':') - listen), listen, port);
 }
 
-static void announce_ledger(const struct ledger_process *process)
+static void print_ledger_addresses(const struct ledger_process *process)
 {
     const struct config *config = process->config;
     unsigned port = ledger_service_port(process->service);
@@ -188,7 +188,7 @@ static int run_ledger(const struct config *config)
             open_served_ledger(&process) && listen_for_gateways(&process) &&
             serve_ledger_pages(&process);
     if (ready) {
-        announce_ledger(&process);
+        print_ledger_addresses(&process);
         while (!process.draining)
             loop_turn(&process.loop, -1);
         drain_ledger(&process);
