@@ -20,7 +20,7 @@ const char *rollcall_state_name(enum rollcall_state state)
 
 /* ---- events ---- */
 
-static const char *text_or_empty(const char *text)
+static const char *client_text_or_empty(const char *text)
 {
     return text ? text : "";
 }
@@ -28,16 +28,16 @@ static const char *text_or_empty(const char *text)
 void client_emit(struct rollcall *client, const struct rollcall_event *event)
 {
     struct rollcall_event shown = *event;
-    shown.name = text_or_empty(event->name);
-    shown.chat_id = text_or_empty(event->chat_id);
-    shown.message_id = text_or_empty(event->message_id);
-    shown.client_message_id = text_or_empty(event->client_message_id);
-    shown.user_id = text_or_empty(event->user_id);
-    shown.status = text_or_empty(event->status);
-    shown.body = text_or_empty(event->body);
-    shown.code = text_or_empty(event->code);
-    shown.text = text_or_empty(event->text);
-    shown.json = text_or_empty(event->json);
+    shown.name = client_text_or_empty(event->name);
+    shown.chat_id = client_text_or_empty(event->chat_id);
+    shown.message_id = client_text_or_empty(event->message_id);
+    shown.client_message_id = client_text_or_empty(event->client_message_id);
+    shown.user_id = client_text_or_empty(event->user_id);
+    shown.status = client_text_or_empty(event->status);
+    shown.body = client_text_or_empty(event->body);
+    shown.code = client_text_or_empty(event->code);
+    shown.text = client_text_or_empty(event->text);
+    shown.json = client_text_or_empty(event->json);
     client->in_callback = true;
     client->options.event(client->options.arg, &shown);
     client->in_callback = false;
@@ -80,7 +80,7 @@ void client_heartbeat(struct rollcall *client)
     transport_send(client, slice_of(BEATS[client->activity + 1]));
 }
 
-static int64_t min_ms(int64_t left_ms, int64_t right_ms)
+static int64_t client_earlier_ms(int64_t left_ms, int64_t right_ms)
 {
     return left_ms < right_ms ? left_ms : right_ms;
 }
@@ -95,10 +95,11 @@ static int64_t client_next_due_ms(const struct rollcall *client)
         return INT64_MAX;
     if (client->closing)
         return client->deadline_ms;
-    int64_t next = min_ms(client->next_heartbeat_ms, client->last_received_ms + client->expiry_ms);
+    int64_t next =
+        client_earlier_ms(client->next_heartbeat_ms, client->last_received_ms + client->expiry_ms);
     if (client->watching.wanted)
-        next = min_ms(next, client->watching.due_ms);
-    return min_ms(next, min_ms(chats_due_ms(client), outbox_due_ms(client)));
+        next = client_earlier_ms(next, client->watching.due_ms);
+    return client_earlier_ms(next, client_earlier_ms(chats_due_ms(client), outbox_due_ms(client)));
 }
 
 /* Returns why the connection has timed out (handshake, close or silence), or NULL. */

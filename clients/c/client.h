@@ -25,7 +25,7 @@
 #include "rollcall.h"
 
 enum {
-    CLIENT_HANDSHAKE_MS = 10000, /* from the first packet to connection_established */
+    CLIENT_HANDSHAKE_MS = 10000, /* from connect() to connection_established */
     CLIENT_CLOSE_MS = 2000,      /* for the server to answer our close */
     CLIENT_STABLE_MS = 10000,    /* a connection that lasts this long resets the back-off */
     CLIENT_REPLY_MS = 30000,     /* repeat a command without an answer after this time */
@@ -143,8 +143,8 @@ void client_lost(struct rollcall *client, const char *why);
 /* Returns false when out of memory. */
 bool client_established(struct rollcall *client, const char *user_id, double heartbeat_s,
                         double expiry_s);
-/* The server has announced that it closes the connection; after_ms < 0: it did not say when to reconnect. */
-void client_close_announced(struct rollcall *client, bool reconnect_allowed, int64_t after_ms);
+/* connection_closing came: the server is about to close. after_ms < 0: it did not say when to reconnect. */
+void client_note_closing(struct rollcall *client, bool reconnect_allowed, int64_t after_ms);
 
 /* Returns the wait after this many failures: 1, 2, 4, 8, 16 s, each ±20 %. */
 int64_t client_backoff_ms(struct rollcall *client, unsigned failures);
@@ -181,8 +181,8 @@ bool chats_synced(const struct rollcall *client);
 void chats_flush(struct rollcall *client);
 int64_t chats_due_ms(const struct rollcall *client);
 void chats_message(struct rollcall *client, const struct rollcall_event *event);
-/* A message of this client was acknowledged; the server never pushes it back. `body` NULL: the stored body may be
- * different. */
+/* A message of this client was acknowledged; the server never pushes it back. `body` NULL: the stored body may
+ * differ. */
 void chats_own(struct rollcall *client, const struct rollcall_event *ack, const char *body);
 void chats_page(struct rollcall *client, struct slice chat_id, bool has_more);
 void chats_opened(struct rollcall *client, struct slice chat_id);

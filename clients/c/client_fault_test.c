@@ -1,4 +1,4 @@
-/* Fails every allocation of the client in turn: the client must not leak, crash or lose a message. */
+/* Fails the allocations of the client, one in each run: the client must not leak, crash or lose a message. */
 #include "fixture.h"
 #include "support/alloc_fault.h"
 

@@ -195,7 +195,7 @@ static void test_refused_token_is_replaced_at_once_and_only_once(void **state)
     assert_int_equal(fixture->wait_ms, 0);
     refuse_token(fixture);
     assert_non_null(strstr(fixture->request, "Authorization: Bearer second\r\n"));
-    assert_int_equal(fixture->fresh_token_calls, 1);
+    assert_int_equal(fixture->fresh_token_count, 1);
     assert_int_equal(rollcall_get_state(fixture->client), ROLLCALL_STOPPED);
 }
 
@@ -203,7 +203,7 @@ static void test_refused_token_without_a_fresh_one_stops_the_client(void **state
 {
     struct fixture *fixture = *state;
     refuse_token(fixture);
-    assert_int_equal(fixture->fresh_token_calls, 1);
+    assert_int_equal(fixture->fresh_token_count, 1);
     assert_int_equal(rollcall_get_state(fixture->client), ROLLCALL_STOPPED);
     assert_string_equal(fixture->why,
                         "UNAUTHENTICATED: the server answered the handshake with 401");
@@ -218,7 +218,7 @@ static void test_expired_token_is_replaced_each_time(void **state)
         fixture_send(fixture, "{\"type\":\"connection_closing\",\"reason\":\"token_expired\","
                               "\"reconnect_after_ms\":0}");
         fixture_send_close(fixture, 4001);
-        assert_int_equal(fixture->fresh_token_calls, i);
+        assert_int_equal(fixture->fresh_token_count, i);
         assert_int_equal(fixture->wait_ms, 0);
     }
 }

@@ -75,7 +75,7 @@ static void on_event(void *arg, const struct rollcall_event *event)
 static const char *fresh_token(void *arg)
 {
     struct fixture *fixture = arg;
-    fixture->fresh_token_calls++;
+    fixture->fresh_token_count++;
     return fixture->fresh;
 }
 

@@ -22,7 +22,7 @@ struct fixture {
     char why[512];     /* of the last BACKOFF or STOPPED: its code and text */
     size_t body_len;   /* of the last message */
     const char *fresh; /* what the application's fresh_token() returns */
-    int fresh_token_calls;
+    int fresh_token_count;
     size_t in_len;
     char in[FIXTURE_BYTES_MAX];
     char text[FIXTURE_BYTES_MAX]; /* the payload of the last frame from the client */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The members of all messages that this library uses. */
+/* The JSON members that this library uses, of all messages. */
 struct fields {
     struct slice type;
     struct slice id;
@@ -38,7 +38,7 @@ static const struct {
     const char *name;
     enum kind kind;
     size_t offset;
-} MEMBERS[] = {
+} JSON_MEMBERS[] = {
     {"type", KIND_TEXT, offsetof(struct fields, type)},
     {"id", KIND_TEXT, offsetof(struct fields, id)},
     {"chat_id", KIND_TEXT, offsetof(struct fields, chat_id)},
@@ -63,7 +63,7 @@ static const struct {
     {"reconnect_allowed", KIND_BOOL, offsetof(struct fields, reconnect_allowed)},
 };
 
-static bool fields_read_member(struct json *json, enum kind kind, void *out)
+static bool fields_read_value(struct json *json, enum kind kind, void *out)
 {
     enum json_type type = json_peek(json);
     bool fits = kind == KIND_RAW || (kind == KIND_TEXT && type == JSON_STRING) ||
@@ -93,11 +93,13 @@ static bool fields_read(struct json *json, struct fields *fields)
     json_object(json);
     while (json_member(json, &key)) {
         size_t i = 0;
-        while (i < sizeof(MEMBERS) / sizeof(MEMBERS[0]) && !slice_is(key, MEMBERS[i].name))
+        while (i < sizeof(JSON_MEMBERS) / sizeof(JSON_MEMBERS[0]) &&
+               !slice_is(key, JSON_MEMBERS[i].name))
             i++;
-        if (i == sizeof(MEMBERS) / sizeof(MEMBERS[0]))
+        if (i == sizeof(JSON_MEMBERS) / sizeof(JSON_MEMBERS[0]))
             json_skip(json);
-        else if (!fields_read_member(json, MEMBERS[i].kind, (char *)fields + MEMBERS[i].offset))
+        else if (!fields_read_value(json, JSON_MEMBERS[i].kind,
+                                    (char *)fields + JSON_MEMBERS[i].offset))
             return false;
     }
     return json->error == NULL;
@@ -108,7 +110,7 @@ typedef bool incoming_handler(struct rollcall *client, const struct fields *fiel
                               struct rollcall_event *event);
 
 /* Appends a terminated copy of the text and returns it. */
-static const char *terminated(struct buffer *texts, struct slice text)
+static const char *incoming_terminate(struct buffer *texts, struct slice text)
 {
     size_t at = texts->len;
     buffer_append_slice(texts, text);
@@ -128,16 +130,17 @@ static bool incoming_make_event(struct rollcall_event *event, struct buffer *tex
         return false;
     *event = (struct rollcall_event){
         .type = ROLLCALL_EVENT_OTHER,
-        .name = terminated(texts, fields->type),
-        .chat_id = terminated(texts, fields->chat_id),
-        .message_id = terminated(texts, fields->message_id),
-        .client_message_id = terminated(texts, fields->client_message_id),
-        .user_id = terminated(texts, fields->sender_id.data ? fields->sender_id : fields->user_id),
-        .status = terminated(texts, fields->status),
-        .body = terminated(texts, fields->body),
+        .name = incoming_terminate(texts, fields->type),
+        .chat_id = incoming_terminate(texts, fields->chat_id),
+        .message_id = incoming_terminate(texts, fields->message_id),
+        .client_message_id = incoming_terminate(texts, fields->client_message_id),
+        .user_id =
+            incoming_terminate(texts, fields->sender_id.data ? fields->sender_id : fields->user_id),
+        .status = incoming_terminate(texts, fields->status),
+        .body = incoming_terminate(texts, fields->body),
         .body_len = fields->body.len,
-        .code = terminated(texts, fields->code),
-        .text = terminated(texts, fields->text),
+        .code = incoming_terminate(texts, fields->code),
+        .text = incoming_terminate(texts, fields->text),
         .sequence = fields->sequence,
         .version = fields->version,
         .duplicate = fields->duplicate,
@@ -264,7 +267,7 @@ static bool on_chat_closed(struct rollcall *client, const struct fields *fields,
 static bool on_connection_closing(struct rollcall *client, const struct fields *fields,
                                   struct rollcall_event *event)
 {
-    client_close_announced(client, fields->reconnect_allowed, fields->reconnect_after_ms);
+    client_note_closing(client, fields->reconnect_allowed, fields->reconnect_after_ms);
     client_emit(client, event);
     return true;
 }

@@ -148,7 +148,7 @@ static void on_event_keep_json(void *arg, const struct rollcall_event *event)
         snprintf(last_json, sizeof(last_json), "%.*s", (int)event->json_len, event->json);
 }
 
-/* The application reads members that this library does not parse, such as sent_at. */
+/* The application reads JSON members that this library does not parse, such as sent_at. */
 static void test_items_of_pages_and_snapshots_carry_their_json(void **state)
 {
     struct fixture *fixture = *state;
@@ -216,7 +216,7 @@ static void test_client_is_ready_only_after_the_last_page(void **state)
     assert_string_equal(fixture->log, "connecting syncing b4 b5 b6 ready ");
 }
 
-static void test_gap_is_fetched_without_duplicates(void **state)
+static void test_missing_messages_are_fetched_without_duplicates(void **state)
 {
     struct fixture *fixture = *state;
     follow(fixture);
@@ -236,7 +236,7 @@ static void test_gap_is_fetched_without_duplicates(void **state)
 }
 
 /* The server read the page before it stored the last message. */
-static void test_gap_seen_while_syncing_is_fetched_afterwards(void **state)
+static void test_messages_missed_while_syncing_are_fetched_afterwards(void **state)
 {
     struct fixture *fixture = *state;
     follow(fixture);
@@ -446,8 +446,8 @@ int main(void)
         TEST(test_empty_and_invalid_bodies_are_rejected),
         TEST(test_items_of_pages_and_snapshots_carry_their_json),
         TEST(test_client_is_ready_only_after_the_last_page),
-        TEST(test_gap_is_fetched_without_duplicates),
-        TEST(test_gap_seen_while_syncing_is_fetched_afterwards),
+        TEST(test_missing_messages_are_fetched_without_duplicates),
+        TEST(test_messages_missed_while_syncing_are_fetched_afterwards),
         TEST(test_page_without_progress_is_retried_with_back_off),
         TEST(test_own_messages_appear_in_sequence),
         TEST(test_reconnect_resumes_sync_and_restores_subscriptions),

@@ -103,7 +103,7 @@ void client_connect(struct rollcall *client)
     transport_connect(client);
 }
 
-void client_close_announced(struct rollcall *client, bool reconnect_allowed, int64_t after_ms)
+void client_note_closing(struct rollcall *client, bool reconnect_allowed, int64_t after_ms)
 {
     client->stop_after |= !reconnect_allowed;
     if (after_ms < 0)

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { READ_BYTES = 16 * 1024, READS_PER_TURN_MAX = 16, CLOSE_TOKEN = 4001 };
+enum { READ_BYTES = 16 * 1024, READS_AT_ONCE_MAX = 16, CLOSE_TOKEN = 4001 };
 
 static const char OUT_OF_MEMORY[] = "out of memory";
 
@@ -291,7 +291,7 @@ static void on_handshake_answer(struct rollcall *client, const char *data, size_
 static void transport_receive(struct rollcall *client)
 {
     char data[READ_BYTES];
-    for (unsigned reads = 0; client->fd >= 0 && reads < READS_PER_TURN_MAX; reads++) {
+    for (unsigned reads = 0; client->fd >= 0 && reads < READS_AT_ONCE_MAX; reads++) {
         ssize_t got = recv(client->fd, data, sizeof(data), 0);
         if (got < 0 && (errno == EAGAIN || errno == EINTR))
             return;
