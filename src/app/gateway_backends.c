@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 /* How often the first gateway of a process reads the list of gateways. */
-enum { GATEWAYS_LEARN_MS = 1000, REFUSAL_TEXT_MAX = 384 };
+enum { GATEWAYS_READ_MS = 1000, REFUSAL_TEXT_MAX = 384 };
 
 /* ---- a single process ---- */
 
@@ -213,9 +213,9 @@ static void on_gateways_read(void *arg, enum state_status status,
 static void read_gateway_list(struct gateway *gateway)
 {
     int64_t now_ms = gateway->loop.clock.now_ms;
-    if (gateway->index > 0 || now_ms < gateway->gateways_learned_at_ms + GATEWAYS_LEARN_MS)
+    if (gateway->index > 0 || now_ms < gateway->gateways_read_at_ms + GATEWAYS_READ_MS)
         return;
-    gateway->gateways_learned_at_ms = now_ms;
+    gateway->gateways_read_at_ms = now_ms;
     state_gateways(gateway->store, on_gateways_read, gateway);
 }
 
@@ -275,7 +275,7 @@ static void on_gateway_released(void *arg)
     gateway->claim = GATEWAY_LEFT;
 }
 
-bool gateway_backends_left(struct gateway *gateway)
+bool gateway_backends_leave(struct gateway *gateway)
 {
     if (!gateway->parts.fleet || gateway->claim == GATEWAY_UNCLAIMED)
         return true;

@@ -26,9 +26,9 @@ void gateway_backends_start(struct gateway *gateway);
 /* Call it once a second. */
 void gateway_backends_tick(struct gateway *gateway);
 
-/* Call it when all connections are gone: removes the gateway from the backends. Returns true when that is
- * done; call it until then. */
-bool gateway_backends_left(struct gateway *gateway);
+/* Call it when all connections are gone: removes the gateway from the backends. Call it again until it returns true:
+ * then that is done. */
+bool gateway_backends_leave(struct gateway *gateway);
 
 /* Completes pending operations, so the planes must still exist; after it no port may be used. */
 void gateway_backends_free(struct gateway *gateway);

@@ -83,5 +83,5 @@ bool gateway_is_drained(struct gateway *gateway)
     bool time_is_up = !wheel_is_set(&gateway->drain_deadline);
     return time_is_up ||
            (gateway_messages_idle(&gateway->messages) && last_seen_idle(&gateway->last_seen) &&
-            graph_reader_is_idle(&gateway->presence.graphs) && gateway_backends_left(gateway));
+            graph_reader_is_idle(&gateway->presence.graphs) && gateway_backends_leave(gateway));
 }

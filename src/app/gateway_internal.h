@@ -57,7 +57,7 @@ struct gateway {
     struct wheel_timer drain_deadline;
     size_t connections_reported; /* the count in the last report to the store */
     int64_t reported_at_ms;
-    int64_t gateways_learned_at_ms;
+    int64_t gateways_read_at_ms;
     enum gateway_claim claim;
 };
 

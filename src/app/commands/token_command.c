@@ -25,13 +25,13 @@ enum {
     THREADS_MAX = 16,
 };
 
-static const double ttl_max_seconds = 100.0 * 366 * 86400;
+static const double TTL_MAX_SECONDS = 100.0 * 366 * 86400;
 
-static const char usage_text[] =
+static const char USAGE[] =
     "usage: rollcall token USER [--ttl SECONDS] [--scope \"…\"] [--count N]\n"
     "                      [--key FILE | --data-dir DIR] [--issuer TEXT] [--audience TEXT]\n";
 
-static const char help_text[] =
+static const char HELP[] =
     "\n"
     "Prints a signed token (a JWT) for USER, to connect with during development and tests.\n"
     "\n"
@@ -68,7 +68,7 @@ struct token_options {
 static int report_token_usage(const char *what, const char *value)
 {
     fprintf(stderr, "rollcall token: %s%s%s\n%s(--help says more)\n", what, value ? ": " : "",
-            value ? value : "", usage_text);
+            value ? value : "", USAGE);
     return EXIT_USAGE;
 }
 
@@ -77,7 +77,7 @@ static bool parse_token_ttl(const char *text, double *out)
     char *end;
     errno = 0;
     *out = strtod(text, &end);
-    return errno == 0 && end != text && *end == '\0' && *out > 0 && *out <= ttl_max_seconds;
+    return errno == 0 && end != text && *end == '\0' && *out > 0 && *out <= TTL_MAX_SECONDS;
 }
 
 static bool parse_token_count(const char *text, long *out)
@@ -302,7 +302,7 @@ int token_command(int argc, char **argv)
     if (status != EXIT_SUCCESS)
         return status;
     if (options.help) {
-        printf("%s%s", usage_text, help_text);
+        printf("%s%s", USAGE, HELP);
         return EXIT_SUCCESS;
     }
     struct jwt_signer *signer = open_token_signer(&options, &error);
