@@ -97,8 +97,8 @@ static int64_t client_next_due_ms(const struct rollcall *client)
         return client->deadline_ms;
     int64_t next =
         client_earlier_ms(client->next_heartbeat_ms, client->last_received_ms + client->expiry_ms);
-    if (client->watching.wanted)
-        next = client_earlier_ms(next, client->watching.due_ms);
+    if (client->subscribing.wanted)
+        next = client_earlier_ms(next, client->subscribing.due_ms);
     return client_earlier_ms(next, client_earlier_ms(chats_due_ms(client), outbox_due_ms(client)));
 }
 

@@ -73,8 +73,8 @@ struct chat {
     char id[];
 };
 
-struct watched {
-    struct watched *next;
+struct subscribed_user {
+    struct subscribed_user *next;
     char user_id[];
 };
 
@@ -122,9 +122,9 @@ struct rollcall {
     size_t outbox_count;
     struct chat *chats;
     size_t chat_count;
-    struct watched *watched;
-    size_t watched_count;
-    struct repeated_command watching;
+    struct subscribed_user *subscribed;
+    size_t subscribed_count;
+    struct repeated_command subscribing;
     unsigned last_number; /* of a repeated command */
 };
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WATCH_ID "watch "
-enum { WATCH_ID_BYTES_MAX = sizeof(WATCH_ID) + 10 };
+#define SUBSCRIBE_ID "watch "
+enum { SUBSCRIBE_ID_BYTES_MAX = sizeof(SUBSCRIBE_ID) + 10 };
 
 /* ---- commands that are sent once ---- */
 
@@ -106,49 +106,51 @@ bool rollcall_command(struct rollcall *client, const char *json)
 
 void commands_reset(struct rollcall *client)
 {
-    repeated_command_reset(&client->watching, client->watched != NULL);
+    repeated_command_reset(&client->subscribing, client->subscribed != NULL);
 }
 
-static struct slice watched_write_id(char id[WATCH_ID_BYTES_MAX], unsigned number)
+static struct slice subscribing_write_id(char id[SUBSCRIBE_ID_BYTES_MAX], unsigned number)
 {
-    return (struct slice){id, (size_t)snprintf(id, WATCH_ID_BYTES_MAX, WATCH_ID "%u", number)};
+    return (struct slice){id,
+                          (size_t)snprintf(id, SUBSCRIBE_ID_BYTES_MAX, SUBSCRIBE_ID "%u", number)};
 }
 
 void commands_flush(struct rollcall *client)
 {
-    if (!repeated_command_is_due(&client->watching, client->clock.now_ms))
+    if (!repeated_command_is_due(&client->subscribing, client->clock.now_ms))
         return;
     struct buffer json;
-    char id[WATCH_ID_BYTES_MAX];
+    char id[SUBSCRIBE_ID_BYTES_MAX];
     command_begin(&json, "subscribe_presence");
-    json_write_key_string(&json, SLICE("id"),
-                          watched_write_id(id, repeated_command_number(client, &client->watching)));
+    json_write_key_string(
+        &json, SLICE("id"),
+        subscribing_write_id(id, repeated_command_number(client, &client->subscribing)));
     json_write_key(&json, SLICE("user_ids"));
     json_write_array(&json);
-    for (const struct watched *at = client->watched; at; at = at->next)
+    for (const struct subscribed_user *at = client->subscribed; at; at = at->next)
         json_write_string(&json, slice_of(at->user_id));
     json_write_array_end(&json);
-    repeated_command_sent(client, &client->watching, command_send(client, &json));
+    repeated_command_sent(client, &client->subscribing, command_send(client, &json));
 }
 
 /* The answer to an older subscribe_presence is ignored, because that command named fewer users. */
 bool commands_answered(struct rollcall *client, struct slice id, bool for_good, int64_t after_ms)
 {
-    char last[WATCH_ID_BYTES_MAX];
-    if (!slice_starts_with(id, SLICE(WATCH_ID)))
+    char last[SUBSCRIBE_ID_BYTES_MAX];
+    if (!slice_starts_with(id, SLICE(SUBSCRIBE_ID)))
         return false;
-    if (!slice_equal(id, watched_write_id(last, client->watching.number)))
+    if (!slice_equal(id, subscribing_write_id(last, client->subscribing.number)))
         return true;
     if (for_good)
-        repeated_command_answered(&client->watching);
+        repeated_command_answered(&client->subscribing);
     else
-        repeated_command_refused(client, &client->watching, after_ms);
+        repeated_command_refused(client, &client->subscribing, after_ms);
     return true;
 }
 
-static struct watched **watched_find(struct rollcall *client, const char *user_id)
+static struct subscribed_user **subscribed_find(struct rollcall *client, const char *user_id)
 {
-    struct watched **at = &client->watched;
+    struct subscribed_user **at = &client->subscribed;
     while (*at && strcmp((*at)->user_id, user_id) != 0)
         at = &(*at)->next;
     return at;
@@ -157,32 +159,32 @@ static struct watched **watched_find(struct rollcall *client, const char *user_i
 bool rollcall_subscribe(struct rollcall *client, const char *user_id)
 {
     size_t len = strlen(user_id);
-    if (*watched_find(client, user_id))
+    if (*subscribed_find(client, user_id))
         return true;
-    if (client->watched_count == ROLLCALL_SUBSCRIPTIONS_MAX || !client_is_id(user_id))
+    if (client->subscribed_count == ROLLCALL_SUBSCRIPTIONS_MAX || !client_is_id(user_id))
         return false;
-    struct watched *added = malloc(sizeof(*added) + len + 1);
+    struct subscribed_user *added = malloc(sizeof(*added) + len + 1);
     if (!added)
         return false;
     memcpy(added->user_id, user_id, len + 1);
-    added->next = client->watched;
-    client->watched = added;
-    client->watched_count++;
+    added->next = client->subscribed;
+    client->subscribed = added;
+    client->subscribed_count++;
     /* A pending command named fewer users, so send another. */
-    repeated_command_reset(&client->watching, true);
+    repeated_command_reset(&client->subscribing, true);
     return true;
 }
 
 bool rollcall_unsubscribe(struct rollcall *client, const char *user_id)
 {
-    struct watched **at = watched_find(client, user_id);
+    struct subscribed_user **at = subscribed_find(client, user_id);
     if (!*at)
         return false;
-    struct watched *removed = *at;
+    struct subscribed_user *removed = *at;
     *at = removed->next;
-    client->watched_count--;
-    if (!client->watched)
-        repeated_command_answered(&client->watching);
+    client->subscribed_count--;
+    if (!client->subscribed)
+        repeated_command_answered(&client->subscribing);
     struct buffer json;
     command_begin(&json, "unsubscribe_presence");
     json_write_key(&json, SLICE("user_ids"));
@@ -196,9 +198,9 @@ bool rollcall_unsubscribe(struct rollcall *client, const char *user_id)
 
 void commands_free(struct rollcall *client)
 {
-    while (client->watched) {
-        struct watched *next = client->watched->next;
-        free(client->watched);
-        client->watched = next;
+    while (client->subscribed) {
+        struct subscribed_user *next = client->subscribed->next;
+        free(client->subscribed);
+        client->subscribed = next;
     }
 }

@@ -33,7 +33,7 @@
  * server says so, or with back-off.
  *
  * Limits: ROLLCALL_OUTBOX_MAX pending messages, ROLLCALL_CHATS_MAX followed chats, ROLLCALL_SUBSCRIPTIONS_MAX
- * watched users, ids of 1 to ROLLCALL_ID_BYTES_MAX bytes. Beyond them a function returns false.
+ * presence subscriptions, ids of 1 to ROLLCALL_ID_BYTES_MAX bytes. Beyond them a function returns false.
  *
  * Strings are UTF-8; a function returns false for an id or a body that is not. Arguments are copied; what an
  * event points to is valid during the callback.
