@@ -62,7 +62,7 @@ void pending_reply_ledger_error(struct pending_reply **pending, enum ledger_stat
 {
     switch (status) {
     case LEDGER_NOT_FOUND:
-        pending_reply_error(pending, ERROR_NOT_FOUND, "there is no such thing");
+        pending_reply_error(pending, ERROR_NOT_FOUND, "there is no such chat");
         break;
     case LEDGER_FORBIDDEN:
         pending_reply_error(pending, ERROR_FORBIDDEN, "you may not do this");

@@ -101,7 +101,7 @@ void session_set_activity(struct session *session, enum activity activity);
 /* Ends the connection when its token expires (wall clock). */
 void session_limit_token(struct session *session, int64_t expires_at_wall_ms);
 
-/* A router_deliver. */
+/* For router_init(): queues an event for the session of an endpoint. */
 void session_deliver(struct endpoint *endpoint, struct broadcast *broadcast, uint64_t key);
 
 /* Hook of the presence plane: the store lost a lease of ours; opens it again. */
