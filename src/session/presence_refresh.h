@@ -1,5 +1,5 @@
 /*
- * Refreshes presence when a queue has emptied: changes were shed while it was filling up, so the client gets
+ * Refreshes presence when a queue is below its warning level again: changes were shed meanwhile, so the client gets
  * unrequested presence_snapshots of its subscriptions and of its contacts. chat_commands.h refreshes its open chats.
  */
 #ifndef ROLLCALL_SESSION_PRESENCE_REFRESH_H
