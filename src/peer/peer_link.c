@@ -151,8 +151,8 @@ static bool on_link_bytes_sent(struct stream *stream, size_t bytes)
         link->out.len = 0;
         if (link->out.cap > BUFFER_BYTES_KEPT)
             buffer_free(&link->out);
-        if (link->state == OPEN && link->owner->on_drained)
-            link->owner->on_drained(link, link->arg);
+        if (link->state == OPEN && link->owner->on_emptied)
+            link->owner->on_emptied(link, link->arg);
     } else if (link->out_sent > link->out.len / 2) { /* so that each byte is moved at most once */
         buffer_consume(&link->out, link->out_sent);
         link->out_sent = 0;

@@ -53,7 +53,7 @@ struct peer_link_owner {
     /* `why` is for people to read: "wrong secret", "connection refused", … */
     void (*on_closed)(struct peer_link *link, void *arg, const char *why);
     /* All queued bytes were sent. May be NULL. */
-    void (*on_drained)(struct peer_link *link, void *arg);
+    void (*on_emptied)(struct peer_link *link, void *arg);
 };
 
 struct peer_link_options {

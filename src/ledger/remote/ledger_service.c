@@ -106,7 +106,7 @@ static void on_service_link_closed(struct peer_link *link, void *arg, const char
     free_service_peer_if_done(peer);
 }
 
-static void on_service_link_drained(struct peer_link *link, void *arg)
+static void on_service_link_emptied(struct peer_link *link, void *arg)
 {
     (void)link;
     pause_or_resume_peer(arg);
@@ -204,7 +204,7 @@ static void on_service_frame(struct peer_link *link, void *arg, struct slice fra
 static const struct peer_link_owner link_owner = {.on_opened = on_service_link_opened,
                                                   .on_frame = on_service_frame,
                                                   .on_closed = on_service_link_closed,
-                                                  .on_drained = on_service_link_drained};
+                                                  .on_emptied = on_service_link_emptied};
 
 static void on_service_connection(void *arg, int fd)
 {
