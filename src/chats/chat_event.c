@@ -20,7 +20,7 @@ static bool chat_event_parse_text(struct chat_event *event, size_t len)
     while (json_member(&json, &key)) {
         bool read = slice_is(key, "except")
                         ? presence_event_read_ids(&json, &event->except)
-                        : presence_event_read_member(&json, key, &type, &event->change);
+                        : presence_event_read_field(&json, key, &type, &event->change);
         if (!read)
             return false;
     }

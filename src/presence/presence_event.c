@@ -42,8 +42,8 @@ static bool presence_event_read_time(struct json *json, int64_t *out)
     return json_string(json, &text) && time_text_parse(text, out);
 }
 
-bool presence_event_read_member(struct json *json, struct slice key, struct slice *type,
-                                struct presence_change *change)
+bool presence_event_read_field(struct json *json, struct slice key, struct slice *type,
+                               struct presence_change *change)
 {
     struct presence *presence = &change->presence;
     struct slice name;
@@ -102,7 +102,7 @@ bool presence_event_parse(char *text, size_t len, struct presence_event *out)
     json_init(&json, text, len);
     json_object(&json);
     while (json_member(&json, &key))
-        if (!presence_event_read_member(&json, key, &type, &out->change))
+        if (!presence_event_read_field(&json, key, &type, &out->change))
             return false;
     if (!json_done(&json) || !out->change.presence.user_id.data)
         return false;

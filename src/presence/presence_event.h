@@ -1,5 +1,5 @@
 /*
- * The events about a user that gateways exchange on the topic `presence:<user>`, in the JSON of the native
+ * The events about a user that gateways publish on the topic `presence:<user>`, in the JSON of the native
  * dialect:
  *
  *   {"type":"presence_changed", "user_id", "status", "in_call", "last_seen", "version", "timestamp",
@@ -27,15 +27,15 @@ struct presence_event {
 
 void presence_event_write(struct buffer *out, const struct presence_event *event);
 
-/* Writes the members of a change into an open object: those that clients see, and the announcement. */
+/* Writes the fields of a change into an open JSON object: those that clients see, and the announcement. */
 void presence_event_write_change(struct buffer *out, const struct presence_change *change);
 
 /* Reads an event; its slices point into `text`, which is written to. Returns false if it is no event. */
 bool presence_event_parse(char *text, size_t len, struct presence_event *out);
 
-/* Reads the value of one member of an event; skips an unknown member. */
-bool presence_event_read_member(struct json *json, struct slice key, struct slice *type,
-                                struct presence_change *change);
+/* Reads the value of one field of an event; skips an unknown field. */
+bool presence_event_read_field(struct json *json, struct slice key, struct slice *type,
+                               struct presence_change *change);
 
 /* Reads an array of ids, which point into the text, and replaces those in `out`. The caller frees `out->ids`
  * with free(), also after a failure. Returns false if it is no array of strings, or when out of memory. */

@@ -73,8 +73,8 @@ static void a_privacy_event_names_its_user(void **state)
     buffer_free(&text);
 }
 
-/* A newer gateway may send more. */
-static void unknown_members_are_skipped(void **state)
+/* A newer gateway may send more fields. */
+static void unknown_fields_are_skipped(void **state)
 {
     (void)state;
     struct presence_event read;
@@ -179,7 +179,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_written_change_is_read_back),
         cmocka_unit_test(a_privacy_event_names_its_user),
-        cmocka_unit_test(unknown_members_are_skipped),
+        cmocka_unit_test(unknown_fields_are_skipped),
         cmocka_unit_test(an_invalid_event_is_refused),
         cmocka_unit_test(a_user_id_beyond_the_maximum_is_refused),
         cmocka_unit_test(a_cut_event_is_refused),

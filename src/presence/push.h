@@ -40,7 +40,7 @@ struct push {
 void push_send(struct presence_plane *plane, const struct id_list *users, const struct push *push);
 
 /* Receives a push (a delivery_presence_hook); `arg` is the presence plane. Returns false when it is invalid. */
-bool push_received(void *arg, struct json *members);
+bool push_received(void *arg, struct json *json);
 
 /* Returns whether a change that came from a contact or through a chat is new to this endpoint, and records it
  * as told. Not for endpoints of the user whose presence it is. */

@@ -17,16 +17,16 @@ struct received_push {
     struct slice users; /* raw JSON */
 };
 
-static bool push_parse_member(struct json *json, struct slice key, struct received_push *received)
+static bool push_parse_field(struct json *json, struct slice key, struct received_push *received)
 {
     struct push *push = &received->push;
     int64_t view;
     if (slice_is(key, "presence")) {
-        struct slice member, type;
+        struct slice field, type;
         push->change.presence.last_seen_ms = TIME_NONE;
         json_object(json);
-        while (json_member(json, &member))
-            if (!presence_event_read_member(json, member, &type, &push->change))
+        while (json_member(json, &field))
+            if (!presence_event_read_field(json, field, &type, &push->change))
                 return false;
         return push->change.presence.user_id.data != NULL;
     }
@@ -159,14 +159,14 @@ static void push_deliver(struct presence_plane *plane, const struct received_pus
                     (plane->clock->wall_ms - push->change.timestamp_ms) * 1000);
 }
 
-bool push_received(void *arg, struct json *members)
+bool push_received(void *arg, struct json *json)
 {
     struct received_push received = {0};
     struct slice key;
     bool valid = true;
-    while (valid && json_member(members, &key))
-        valid = push_parse_member(members, key, &received);
-    valid = valid && json_done(members) && received.users.data &&
+    while (valid && json_member(json, &key))
+        valid = push_parse_field(json, key, &received);
+    valid = valid && json_done(json) && received.users.data &&
             received.push.change.presence.user_id.data;
     if (valid)
         push_deliver(arg, &received);

@@ -45,9 +45,9 @@ struct json;
 /* `sent`: the event was sent, by routes or by broadcast; false: out of memory. */
 typedef void (*delivery_done)(void *arg, bool sent);
 
-/* Reads the members of a payload behind its kind, up to the end of the text, which is a temporary copy. Returns
- * false when the payload is invalid. */
-typedef bool (*delivery_presence_hook)(void *arg, struct json *members);
+/* Reads the fields of a payload that follow its kind, up to the end of the text, which is a temporary copy.
+ * Returns false when the payload is invalid. */
+typedef bool (*delivery_presence_hook)(void *arg, struct json *json);
 
 /* What delivery needs on one gateway. */
 struct delivery {

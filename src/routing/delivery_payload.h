@@ -2,7 +2,7 @@
  * The payload of a delivery, and its way to the gateways that hold its users.
  *
  * Every payload on `server:<gateway>:deliver`, BUS_TOPIC_ALL and BUS_TOPIC_LOST is one JSON object. Its
- * first member is its kind, which decides how the rest is read; its last member names the users it is for.
+ * first field is its kind, which decides how the rest is read; its last field names the users it is for.
  *
  *   {"kind":"event", …, "users":["a","b"]}      delivery.h
  *   {"kind":"close", …, "users":["a"]}          delivery.h
@@ -10,7 +10,7 @@
  *
  * A sender embeds a `struct delivery_payload` in its own struct and calls, in this order:
  *
- *   delivery_payload_begin()   then it writes the members of its kind to `head`
+ *   delivery_payload_begin()   then it writes the fields of its kind to `head`
  *   delivery_payload_route()   looks up in the state store which gateways hold the users
  *   on_routed                  publishes to these gateways or broadcasts, by the sender's policy
  *   delivery_payload_end()     inside on_routed

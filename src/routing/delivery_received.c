@@ -107,10 +107,10 @@ static void delivery_keep_received_event(const struct delivery *delivery, struct
         recovery_invalidate(delivery->recovery);
 }
 
-static bool delivery_receive_event(struct delivery *delivery, struct json *members)
+static bool delivery_receive_event(struct delivery *delivery, struct json *json)
 {
     struct received_event event = {0};
-    if (!received_event_parse(members, &event))
+    if (!received_event_parse(json, &event))
         return false;
     if (event.sequence &&
         !seen_note(&delivery->seen, delivery_chat_message_id(event.chat, event.sequence))) {
@@ -142,19 +142,19 @@ static bool delivery_receive_event(struct delivery *delivery, struct json *membe
 
 /* ---- other kinds ---- */
 
-static bool delivery_receive_close(struct delivery *delivery, struct json *members)
+static bool delivery_receive_close(struct delivery *delivery, struct json *json)
 {
     struct slice key, users = SLICE_NONE, conn_text = SLICE_NONE, user;
     struct ulid conn_id;
-    while (json_member(members, &key)) {
+    while (json_member(json, &key)) {
         if (slice_is(key, "users"))
-            json_raw(members, &users);
+            json_raw(json, &users);
         else if (slice_is(key, "conn_id"))
-            json_string(members, &conn_text);
+            json_string(json, &conn_text);
         else
-            json_skip(members);
+            json_skip(json);
     }
-    if (!json_done(members) || !users.data || !ulid_parse(conn_text, &conn_id))
+    if (!json_done(json) || !users.data || !ulid_parse(conn_text, &conn_id))
         return false;
     struct json list;
     json_init(&list, (char *)users.data, users.len);
@@ -164,9 +164,9 @@ static bool delivery_receive_close(struct delivery *delivery, struct json *membe
     return true;
 }
 
-static bool delivery_receive_presence(struct delivery *delivery, struct json *members)
+static bool delivery_receive_presence(struct delivery *delivery, struct json *json)
 {
-    return !delivery->on_presence || delivery->on_presence(delivery->presence_arg, members);
+    return !delivery->on_presence || delivery->on_presence(delivery->presence_arg, json);
 }
 
 static bool delivery_receive_kind(struct delivery *delivery, struct json *json)

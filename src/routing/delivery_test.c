@@ -297,12 +297,12 @@ static void invalid_payloads_are_dropped(void **state)
 }
 
 /* Takes the user's name from a payload of the kind "presence". */
-static bool take_presence(void *arg, struct json *members)
+static bool take_presence(void *arg, struct json *json)
 {
     struct slice key, text;
-    while (json_member(members, &key) && json_string(members, &text))
+    while (json_member(json, &key) && json_string(json, &text))
         fixture_copy(arg, 16, text);
-    return json_done(members);
+    return json_done(json);
 }
 
 static void presence_payload_goes_to_the_presence_plane(void **state)

@@ -29,9 +29,8 @@ bool typing_event_parse(char *text, size_t len, struct typing_event *out)
     json_init(&json, text, len);
     json_object(&json);
     while (json_member(&json, &key)) {
-        bool read = slice_is(key, "typing")
-                        ? json_bool(&json, &typing)
-                        : presence_event_read_member(&json, key, &type, &change);
+        bool read = slice_is(key, "typing") ? json_bool(&json, &typing)
+                                            : presence_event_read_field(&json, key, &type, &change);
         if (!read)
             return false;
     }
