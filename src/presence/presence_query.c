@@ -73,7 +73,7 @@ static bool query_state_is_behind(const struct pending_query *query, size_t inde
 {
     return !state ||
            (state->version < last->version && query->known[index].version < last->version &&
-            resync_may_have_forgotten(query->plane));
+            resync_store_may_lack_records(query->plane));
 }
 
 /* Returns one user's presence as the viewer may see it: the store's or, if that is missing or behind, the

@@ -193,7 +193,7 @@ void reread_queue_run(struct presence_plane *plane)
         list_append(&queue->reviewed, &topic->stale);
         visibility_review_start(plane, presence_topic_user(topic_name(topic)));
     }
-    size_t uncertain = resync_may_have_forgotten(plane) ? 0 : queue->uncertain_count;
+    size_t uncertain = resync_store_may_lack_records(plane) ? 0 : queue->uncertain_count;
     queue->reviewed_readable = reviewed;
     queue->uncertain_readable =
         uncertain < REREAD_USERS_PER_READ ? uncertain : REREAD_USERS_PER_READ;

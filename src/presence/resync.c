@@ -74,7 +74,7 @@ void resync_gap(struct presence_plane *plane, struct slice name)
     }
 }
 
-bool resync_may_have_forgotten(const struct presence_plane *plane)
+bool resync_store_may_lack_records(const struct presence_plane *plane)
 {
     int64_t undisturbed_ms = plane->clock->now_ms - plane->resync.disturbed_at_ms;
     return undisturbed_ms < plane->config->presence.expiry_window_ms;

@@ -68,7 +68,7 @@ void resync_free(struct resync *resync);
 void resync_gap(struct presence_plane *plane, struct slice name);
 
 /* Returns whether the store may lack records of connected users. */
-bool resync_may_have_forgotten(const struct presence_plane *plane);
+bool resync_store_may_lack_records(const struct presence_plane *plane);
 
 /* Does a bounded part of what waits. */
 void resync_run(struct presence_plane *plane);

@@ -121,7 +121,7 @@ static void typer_free(struct typer *typer)
 {
     list_remove(&typer->of_view);
     typer->view->typer_count--;
-    visibility_forget(&typer->reading);
+    visibility_cancel(&typer->reading);
     visibility_free(&typer->visibility);
     free(typer);
 }
@@ -290,7 +290,7 @@ static void on_typer_visibility_read(void *arg, struct visibility *visibility)
 /* The completion may run at once, and with it typing_view_run(). */
 static void typer_read_visibility(struct typer *typer)
 {
-    visibility_forget(&typer->reading);
+    visibility_cancel(&typer->reading);
     visibility_read(typer->view->views->presence, typer_user(typer), &typer->reading,
                     on_typer_visibility_read, typer);
 }

@@ -72,7 +72,7 @@ void visibility_read(struct presence_plane *plane, struct slice user_id,
                       on_visibility_graph_read, made);
 }
 
-void visibility_forget(struct visibility_reading **reading)
+void visibility_cancel(struct visibility_reading **reading)
 {
     if (*reading)
         (*reading)->place = NULL;

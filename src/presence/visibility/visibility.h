@@ -25,7 +25,7 @@ void visibility_read(struct presence_plane *plane, struct slice user_id,
                      struct visibility_reading **reading, visibility_done done, void *arg);
 
 /* Cancels a read: its `done` will not run. */
-void visibility_forget(struct visibility_reading **reading);
+void visibility_cancel(struct visibility_reading **reading);
 
 /* Returns whether this viewer may see the user at all. */
 bool visibility_allows(const struct visibility *visibility, struct slice viewer);
