@@ -16,7 +16,7 @@ enum {
     STEPS = 1500,
     TTL_MS = 5000,
     INTERVAL_MS = 1000,
-    SETTLED_MS = 600, /* five changes at once take two ticks; plus a reserve */
+    SETTLED_MS = 600, /* five changes at once take two periods; plus a reserve */
 };
 
 static const char *const NAMES[PEOPLE] = {"ann", "ben", "cat", "dan", "eve"};

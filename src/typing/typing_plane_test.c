@@ -505,21 +505,21 @@ static void many_typers_cost_a_bounded_number_of_pushes(void **unused)
     open_chat(&bob, "team");
     for (int i = 0; i < CROWD; i++)
         send_command(&crowd[i], "typing_start", "team");
-    assert_int_equal(take_all(&bob), TYPING_VIEW_PUSHES_PER_TICK);
+    assert_int_equal(take_all(&bob), TYPING_VIEW_PUSHES_PER_PERIOD);
     for (int tick = 1; tick <= 3; tick++) {
-        world_advance(&world, TYPING_VIEW_TICK_MS);
-        assert_int_equal(take_all(&bob), TYPING_VIEW_PUSHES_PER_TICK);
+        world_advance(&world, TYPING_VIEW_PERIOD_MS);
+        assert_int_equal(take_all(&bob), TYPING_VIEW_PUSHES_PER_PERIOD);
     }
-    size_t told = 4 * TYPING_VIEW_PUSHES_PER_TICK;
+    size_t told = 4 * TYPING_VIEW_PUSHES_PER_PERIOD;
     for (int i = 0; i < CROWD; i++) /* typers who were not shown yet cost nothing */
         send_command(&crowd[i], "typing_stop", "team");
     for (int tick = 1; tick <= 20; tick++) {
-        world_advance(&world, TYPING_VIEW_TICK_MS);
+        world_advance(&world, TYPING_VIEW_PERIOD_MS);
         told += take_all(&bob);
     }
-    assert_int_equal(told, 2 * 4 * TYPING_VIEW_PUSHES_PER_TICK);
+    assert_int_equal(told, 2 * 4 * TYPING_VIEW_PUSHES_PER_PERIOD);
     assert_int_equal(counted(METRIC_TYPING_COALESCED),
-                     TYPING_VIEW_SHOWN_MAX - 4 * TYPING_VIEW_PUSHES_PER_TICK);
+                     TYPING_VIEW_SHOWN_MAX - 4 * TYPING_VIEW_PUSHES_PER_PERIOD);
     crowd_leave(crowd);
 }
 
@@ -531,13 +531,13 @@ static void quick_changes_are_coalesced_to_the_latest_state(void **unused)
     send_command(&alice, "typing_start", "team");
     expect_typing(&bob, "alice", true);
     world_advance(&world, 990);
-    for (int i = 0; i < TYPING_VIEW_PUSHES_PER_TICK; i++) /* spend the budget */
+    for (int i = 0; i < TYPING_VIEW_PUSHES_PER_PERIOD; i++) /* spend the budget */
         send_command(&crowd[i], "typing_start", "team");
-    assert_int_equal(take_all(&bob), TYPING_VIEW_PUSHES_PER_TICK);
+    assert_int_equal(take_all(&bob), TYPING_VIEW_PUSHES_PER_PERIOD);
     send_command(&alice, "typing_stop", "team");
     world_advance(&world, 10);
     send_command(&alice, "typing_start", "team");
-    world_advance(&world, TYPING_VIEW_TICK_MS);
+    world_advance(&world, TYPING_VIEW_PERIOD_MS);
     client_expect_nothing(&bob); /* alice types, and bob was told so */
     crowd_leave(crowd);
 }

@@ -13,8 +13,8 @@ struct typing_view {
     struct typing_views *views;
     struct list typers; /* the changed ones in the order of their changes, the others anywhere */
     struct wheel_timer timer;
-    int64_t tick_ends_ms;
-    uint8_t pushes; /* in this tick */
+    int64_t period_ends_ms;
+    uint8_t pushes; /* in this period */
     uint8_t typer_count;
     uint8_t chat_id_len;
     char chat_id[];
@@ -181,11 +181,11 @@ static void typer_send(const struct typer *typer, bool typing, const struct visi
 static bool typing_view_has_budget(struct typing_view *view)
 {
     int64_t now_ms = view->views->clock->now_ms;
-    if (now_ms >= view->tick_ends_ms) {
-        view->tick_ends_ms = now_ms + TYPING_VIEW_TICK_MS;
+    if (now_ms >= view->period_ends_ms) {
+        view->period_ends_ms = now_ms + TYPING_VIEW_PERIOD_MS;
         view->pushes = 0;
     }
-    return view->pushes < TYPING_VIEW_PUSHES_PER_TICK;
+    return view->pushes < TYPING_VIEW_PUSHES_PER_PERIOD;
 }
 
 /* Sends a change to the viewers; a typer who stopped is then freed. */
@@ -208,7 +208,7 @@ static void typing_view_schedule(struct typing_view *view)
     int64_t at_ms = INT64_MAX;
     for (struct list *at = view->typers.next; at != &view->typers; at = at->next) {
         const struct typer *typer = CONTAINER_OF(at, struct typer, of_view);
-        int64_t next_ms = typer_has_unsent_change(typer) ? view->tick_ends_ms
+        int64_t next_ms = typer_has_unsent_change(typer) ? view->period_ends_ms
                           : typer->typing                ? typer->ends_at_ms
                                                          : INT64_MAX;
         at_ms = next_ms < at_ms ? next_ms : at_ms;

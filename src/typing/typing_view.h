@@ -4,8 +4,8 @@
  *   event, or a record of the store ──► followed ──visibility read──► changed ──within the budget──► shown
  *   stop, or no renewal for the time to live ──► changed ──within the budget──► told, no longer followed
  *
- * Coalescing: a view sends at once while its budget lasts, TYPING_VIEW_PUSHES_PER_TICK in every
- * TYPING_VIEW_TICK_MS. Beyond that the newest state of each typer waits for the next tick, and a typer who
+ * Coalescing: a view sends at once while its budget lasts, TYPING_VIEW_PUSHES_PER_PERIOD in every
+ * TYPING_VIEW_PERIOD_MS. Beyond that the newest state of each typer waits for the next period, and a typer who
  * stops before anybody was told costs nothing. At most TYPING_VIEW_SHOWN_MAX typers are followed at a time;
  * others are not shown until one of them stops. So a chat costs each viewer a bounded number of messages a
  * second, however many users type in it.
@@ -31,8 +31,8 @@
 struct presence_plane;
 
 enum {
-    TYPING_VIEW_TICK_MS = 100,
-    TYPING_VIEW_PUSHES_PER_TICK = 4,
+    TYPING_VIEW_PERIOD_MS = 100,
+    TYPING_VIEW_PUSHES_PER_PERIOD = 4,
     TYPING_VIEW_SHOWN_MAX = 50,
     TYPING_VIEW_VISIBILITY_MS = 500, /* read again when older; shorter than between renewals */
 };
