@@ -80,14 +80,14 @@ void call_events_ended(struct delivery *delivery, const struct call *call,
 void call_events_signal(struct delivery *delivery, const struct call *call, struct slice from,
                         struct slice data)
 {
-    const struct call_device *peer =
+    const struct call_device *other =
         slice_equal(from, call->caller.user_id) ? &call->callee : &call->caller;
     struct message message = {
         .type = MESSAGE_CALL_SIGNAL,
         .id = SLICE_NONE,
         .call = {.call_id = call->id, .from = from, .to = SLICE_NONE, .data = data}};
-    if (peer->device_id.data)
-        delivery_send_device(delivery, peer->user_id, peer->device_id, &message);
+    if (other->device_id.data)
+        delivery_send_device(delivery, other->user_id, other->device_id, &message);
     else
-        delivery_send(delivery, &peer->user_id, 1, &message, NULL);
+        delivery_send(delivery, &other->user_id, 1, &message, NULL);
 }

@@ -264,10 +264,10 @@ static void on_call_found_to_part(void *arg, const struct call_answer *answer)
         free(command);
 }
 
-void call_plane_part(struct call_plane *plane, struct slice user, struct slice peer)
+void call_plane_part(struct call_plane *plane, struct slice user, struct slice other)
 {
     struct call_command *command = call_command_make(&(struct call_command){
-        .plane = plane, .device.user_id = user, .to = peer, .done = on_unawaited_reply});
+        .plane = plane, .device.user_id = user, .to = other, .done = on_unawaited_reply});
     if (command)
         call_store_get(plane->store, SLICE_NONE, command->device.user_id, on_call_found_to_part,
                        command);

@@ -467,7 +467,7 @@ static void random_step(struct cast *cast, struct random *random, unsigned step)
 {
     struct call_world *world = &cast->world;
     struct device *device = &world->devices[random_below(random, 5)];
-    const char *peer = USERS[random_below(random, 3)];
+    const char *callee = USERS[random_below(random, 3)];
     const char *id = device->call_id[0] ? device->call_id : NULL;
     char made[32];
     snprintf(made, sizeof(made), "call-%u", step);
@@ -480,7 +480,7 @@ static void random_step(struct cast *cast, struct random *random, unsigned step)
     switch (random_below(random, 12)) {
     case 0:
     case 1:
-        call_world_request(device, peer, random_below(random, 2) ? made : NULL);
+        call_world_request(device, callee, random_below(random, 2) ? made : NULL);
         break;
     case 2:
     case 3:

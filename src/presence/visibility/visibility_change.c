@@ -141,24 +141,24 @@ static void relation_decide(struct relation_change *relation)
 }
 
 void visibility_change_of_relation(struct presence_plane *plane, enum visibility_cause cause,
-                                   struct slice user_id, struct slice peer_id, bool were_contacts,
+                                   struct slice user_id, struct slice other_id, bool were_contacts,
                                    visibility_change_done done, void *arg)
 {
     graph_reader_drop(&plane->graphs, user_id);
-    graph_reader_drop(&plane->graphs, peer_id);
-    struct relation_change *relation = malloc(sizeof(*relation) + user_id.len + peer_id.len);
+    graph_reader_drop(&plane->graphs, other_id);
+    struct relation_change *relation = malloc(sizeof(*relation) + user_id.len + other_id.len);
     if (!relation) {
         presence_publish_privacy(plane, user_id);
-        presence_publish_privacy(plane, peer_id);
+        presence_publish_privacy(plane, other_id);
         done(arg);
         return;
     }
     *relation = (struct relation_change){
         .plane = plane, .cause = cause, .were_contacts = were_contacts, .done = done, .arg = arg};
-    char *peer = mempcpy(relation->bytes, user_id.data, user_id.len);
-    memcpy(peer, peer_id.data, peer_id.len);
+    char *other = mempcpy(relation->bytes, user_id.data, user_id.len);
+    memcpy(other, other_id.data, other_id.len);
     relation->ids[0] = (struct slice){relation->bytes, user_id.len};
-    relation->ids[1] = (struct slice){peer, peer_id.len};
+    relation->ids[1] = (struct slice){other, other_id.len};
     relation_decide(relation);
 }
 

@@ -37,7 +37,7 @@ enum visibility_cause {
 typedef void (*visibility_change_done)(void *arg);
 
 void visibility_change_of_relation(struct presence_plane *plane, enum visibility_cause cause,
-                                   struct slice user_id, struct slice peer_id, bool were_contacts,
+                                   struct slice user_id, struct slice other_id, bool were_contacts,
                                    visibility_change_done done, void *arg);
 
 void visibility_change_of_settings(struct presence_plane *plane, struct slice user_id,
