@@ -1,6 +1,8 @@
 /* The handshake without a socket: accepted and refused peers, with bytes in pieces of any size. */
 #include "peer/peer_handshake.h"
 
+#include "support/exact_copy.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -32,19 +34,28 @@ static void end(struct pair *pair)
     buffer_free(&pair->from_acceptor);
 }
 
+/* Lets a side take the bytes from a copy of their exact length. Returns how many it took. */
+static size_t take(struct peer_handshake *handshake, struct slice bytes, struct buffer *answer)
+{
+    char *copy = exact_copy(bytes);
+    size_t taken = peer_handshake_take(handshake, (struct slice){copy, bytes.len}, answer);
+    free(copy);
+    return taken;
+}
+
 /* Carries the bytes of one direction, in pieces. */
 static void carry(struct buffer *from, struct peer_handshake *to, struct buffer *answer,
                   size_t piece)
 {
     while (from->len > 0) {
         struct slice part = slice_first(buffer_slice(from), piece);
-        size_t taken = peer_handshake_take(to, part, answer);
+        size_t taken = take(to, part, answer);
         assert_true(taken == part.len || to->state == PEER_HANDSHAKE_REFUSED);
         buffer_consume(from, part.len);
     }
 }
 
-static void exchange(struct pair *pair, size_t piece)
+static void carry_both_ways(struct pair *pair, size_t piece)
 {
     for (int round = 0; round < 2; round++) {
         carry(&pair->from_dialler, &pair->acceptor, &pair->from_acceptor, piece);
@@ -59,7 +70,7 @@ static void both_sides_authenticate_and_get_the_names(void **unused)
     for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
         struct pair pair;
         begin(&pair, SECRET, SECRET);
-        exchange(&pair, pieces[i]);
+        carry_both_ways(&pair, pieces[i]);
         assert_int_equal(pair.dialler.state, PEER_HANDSHAKE_DONE);
         assert_int_equal(pair.acceptor.state, PEER_HANDSHAKE_DONE);
         assert_true(slice_is(peer_handshake_peer_name(&pair.dialler), "south"));
@@ -92,7 +103,7 @@ static void the_acceptor_must_prove_the_secret_too(void **unused)
     begin(&pair, SECRET, SECRET);
     carry(&pair.from_dialler, &pair.acceptor, &pair.from_acceptor, 1000);
     carry(&pair.from_acceptor, &pair.dialler, &none, 1000);
-    peer_handshake_take(&pair.dialler, (struct slice){(char *)zeros, sizeof(zeros)}, &none);
+    take(&pair.dialler, (struct slice){(char *)zeros, sizeof(zeros)}, &none);
     assert_int_equal(pair.dialler.state, PEER_HANDSHAKE_REFUSED);
     buffer_free(&none);
     end(&pair);
@@ -108,7 +119,7 @@ static void a_reflected_proof_is_refused(void **unused)
     carry(&pair.from_dialler, &pair.acceptor, &pair.from_acceptor, 1000);
     carry(&pair.from_acceptor, &pair.dialler, &proof, 1000);
     assert_int_equal(proof.len, PEER_PROOF_BYTES);
-    peer_handshake_take(&pair.dialler, buffer_slice(&proof), &none);
+    take(&pair.dialler, buffer_slice(&proof), &none);
     assert_int_equal(pair.dialler.state, PEER_HANDSHAKE_REFUSED);
     buffer_free(&proof);
     buffer_free(&none);
@@ -118,19 +129,19 @@ static void a_reflected_proof_is_refused(void **unused)
 static void a_replayed_handshake_is_refused(void **unused)
 {
     (void)unused;
-    struct pair heard, pair;
-    struct buffer said = BUFFER_INIT, unheard = BUFFER_INIT;
-    begin(&heard, SECRET, SECRET);
-    buffer_append_slice(&said, buffer_slice(&heard.from_dialler));
-    carry(&heard.from_dialler, &heard.acceptor, &heard.from_acceptor, 1000);
-    carry(&heard.from_acceptor, &heard.dialler, &said, 1000);
+    struct pair original, pair;
+    struct buffer recorded = BUFFER_INIT, answer = BUFFER_INIT;
+    begin(&original, SECRET, SECRET);
+    buffer_append_slice(&recorded, buffer_slice(&original.from_dialler));
+    carry(&original.from_dialler, &original.acceptor, &original.from_acceptor, 1000);
+    carry(&original.from_acceptor, &original.dialler, &recorded, 1000);
     begin(&pair, SECRET, SECRET);
     random_bytes(&pair.random, pair.acceptor.ours.nonce, PEER_NONCE_BYTES);
-    peer_handshake_take(&pair.acceptor, buffer_slice(&said), &unheard);
+    take(&pair.acceptor, buffer_slice(&recorded), &answer);
     assert_int_equal(pair.acceptor.state, PEER_HANDSHAKE_REFUSED);
-    buffer_free(&said);
-    buffer_free(&unheard);
-    end(&heard);
+    buffer_free(&recorded);
+    buffer_free(&answer);
+    end(&original);
     end(&pair);
 }
 
@@ -142,7 +153,7 @@ static void a_changed_byte_anywhere_is_refused(void **unused)
         struct pair pair;
         begin(&pair, SECRET, SECRET);
         pair.from_dialler.data[at] ^= 0x40;
-        exchange(&pair, 1000);
+        carry_both_ways(&pair, 1000);
         assert_int_not_equal(pair.acceptor.state, PEER_HANDSHAKE_DONE);
         assert_int_not_equal(pair.dialler.state, PEER_HANDSHAKE_DONE);
         end(&pair);
@@ -157,9 +168,8 @@ static void bytes_behind_the_handshake_are_not_taken(void **unused)
     carry(&pair.from_dialler, &pair.acceptor, &pair.from_acceptor, 1000);
     carry(&pair.from_acceptor, &pair.dialler, &pair.from_dialler, 1000);
     buffer_append_text(&pair.from_dialler, "frames");
-    assert_int_equal(
-        peer_handshake_take(&pair.acceptor, buffer_slice(&pair.from_dialler), &pair.from_acceptor),
-        PEER_PROOF_BYTES);
+    assert_int_equal(take(&pair.acceptor, buffer_slice(&pair.from_dialler), &pair.from_acceptor),
+                     PEER_PROOF_BYTES);
     assert_int_equal(pair.acceptor.state, PEER_HANDSHAKE_DONE);
     end(&pair);
 }

@@ -45,7 +45,7 @@ static void names_of_other_topics_are_refused(void **unused)
         assert_int_equal(chat_topic_parse(slice_of(NAMES[i]), &chat_id), CHAT_TOPIC_NONE);
 }
 
-/* A peer may send any name; callers have buffers for the longest valid chat id only. */
+/* Another process may send any name; callers have buffers for the longest valid chat id only. */
 static void a_chat_id_longer_than_the_maximum_is_refused(void **unused)
 {
     (void)unused;

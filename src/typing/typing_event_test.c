@@ -1,6 +1,8 @@
 /* Typing events between gateways: written, read back, and invalid ones. */
 #include "typing/typing_event.h"
 
+#include "support/exact_copy.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -8,12 +10,10 @@
 
 #include <cmocka.h>
 
-/* Parses a copy of exactly `len` bytes, so that the sanitizer sees a read beyond them. */
 static bool is_event(const char *text, size_t len)
 {
     struct typing_event event;
-    char *copy = malloc(len ? len : 1);
-    memcpy(copy, text, len);
+    char *copy = exact_copy((struct slice){text, len});
     bool parsed = typing_event_parse(copy, len, &event);
     free(copy);
     return parsed;

@@ -506,14 +506,14 @@ static void many_typers_cost_a_bounded_number_of_pushes(void **unused)
     for (int i = 0; i < CROWD; i++)
         send_command(&crowd[i], "typing_start", "team");
     assert_int_equal(take_all(&bob), TYPING_VIEW_PUSHES_PER_PERIOD);
-    for (int tick = 1; tick <= 3; tick++) {
+    for (int period = 1; period <= 3; period++) {
         world_advance(&world, TYPING_VIEW_PERIOD_MS);
         assert_int_equal(take_all(&bob), TYPING_VIEW_PUSHES_PER_PERIOD);
     }
     size_t told = 4 * TYPING_VIEW_PUSHES_PER_PERIOD;
     for (int i = 0; i < CROWD; i++) /* typers who were not shown yet cost nothing */
         send_command(&crowd[i], "typing_stop", "team");
-    for (int tick = 1; tick <= 20; tick++) {
+    for (int period = 1; period <= 20; period++) {
         world_advance(&world, TYPING_VIEW_PERIOD_MS);
         told += take_all(&bob);
     }
