@@ -22,32 +22,32 @@ struct peer_dialer {
     char address[];
 };
 
-static int64_t dialer_now_ms(const struct peer_dialer *dialer)
+static int64_t peer_dialer_now_ms(const struct peer_dialer *dialer)
 {
     return dialer->options.loop->clock.now_ms;
 }
 
 /* Dials again after the back-off, which grows with each failure. */
-static void dialer_schedule(struct peer_dialer *dialer)
+static void peer_dialer_schedule(struct peer_dialer *dialer)
 {
     int64_t delay_ms = backoff_ms(dialer->options.random, dialer->failures,
                                   PEER_DIAL_BACKOFF_MIN_MS, PEER_DIAL_BACKOFF_MAX_MS);
-    loop_set_timer(dialer->options.loop, &dialer->timer, dialer_now_ms(dialer) + delay_ms);
+    loop_set_timer(dialer->options.loop, &dialer->timer, peer_dialer_now_ms(dialer) + delay_ms);
     dialer->failures++;
 }
 
-static void dialer_free(struct peer_dialer *dialer)
+static void peer_dialer_free(struct peer_dialer *dialer)
 {
     loop_cancel_timer(dialer->options.loop, &dialer->timer);
     peer_link_drop(&dialer->link);
     free(dialer);
 }
 
-static void dialer_free_ended(struct peer_dialer *dialer)
+static void peer_dialer_free_ended(struct peer_dialer *dialer)
 {
     const struct peer_dialer_owner *owner = dialer->owner;
     void *arg = dialer->arg;
-    dialer_free(dialer);
+    peer_dialer_free(dialer);
     owner->on_ended(arg);
 }
 
@@ -60,7 +60,7 @@ static void on_dialed_link_opened(struct peer_link *link, void *arg, struct slic
     if (dialer->ending)
         return;
     dialer->open = true;
-    dialer->opened_ms = dialer_now_ms(dialer);
+    dialer->opened_ms = peer_dialer_now_ms(dialer);
     dialer->why[0] = '\0';
     log_info("peer_link_open", "address=%s name=%s", log_quote(slice_of(dialer->address)),
              log_quote(name));
@@ -81,13 +81,13 @@ static void on_dialed_link_closed(struct peer_link *link, void *arg, const char 
     (void)link;
     dialer->link = NULL;
     if (dialer->ending) {
-        dialer_free_ended(dialer);
+        peer_dialer_free_ended(dialer);
         return;
     }
-    if (dialer->open && dialer_now_ms(dialer) - dialer->opened_ms >= PEER_DIAL_STABLE_MS)
+    if (dialer->open && peer_dialer_now_ms(dialer) - dialer->opened_ms >= PEER_DIAL_STABLE_MS)
         dialer->failures = 0;
     dialer->open = false;
-    dialer_schedule(dialer);
+    peer_dialer_schedule(dialer);
     if (strcmp(dialer->why, why) != 0) {
         snprintf(dialer->why, sizeof(dialer->why), "%s", why);
         log_warn("peer_link_closed", "address=%s reason=%s", log_quote(slice_of(dialer->address)),
@@ -104,12 +104,12 @@ static void on_dial_timer(struct wheel_timer *timer)
 {
     struct peer_dialer *dialer = CONTAINER_OF(timer, struct peer_dialer, timer);
     if (dialer->ending) {
-        dialer_free_ended(dialer);
+        peer_dialer_free_ended(dialer);
         return;
     }
     dialer->link = peer_link_dial(&dialer->options, dialer->address, &DIALED_LINK_OWNER, dialer);
     if (!dialer->link) /* out of memory: try again later */
-        dialer_schedule(dialer);
+        peer_dialer_schedule(dialer);
 }
 
 /* ---- the dialler ---- */
@@ -126,7 +126,7 @@ struct peer_dialer *peer_dialer_make(const struct peer_link_options *options, co
     dialer->arg = arg;
     dialer->options = *options;
     dialer->timer.fire = on_dial_timer;
-    loop_set_timer(options->loop, &dialer->timer, dialer_now_ms(dialer));
+    loop_set_timer(options->loop, &dialer->timer, peer_dialer_now_ms(dialer));
     return dialer;
 }
 
@@ -153,9 +153,9 @@ void peer_dialer_end(struct peer_dialer *dialer)
     dialer->ending = true;
     dialer->open = false;
     if (dialer->link)
-        peer_link_close(dialer->link);
+        peer_link_close(dialer->link, "closed");
     else
-        loop_set_timer(dialer->options.loop, &dialer->timer, dialer_now_ms(dialer));
+        loop_set_timer(dialer->options.loop, &dialer->timer, peer_dialer_now_ms(dialer));
 }
 
 void peer_dialer_drop(struct peer_dialer **dialer)
@@ -163,5 +163,5 @@ void peer_dialer_drop(struct peer_dialer **dialer)
     struct peer_dialer *dropped = *dialer;
     *dialer = NULL;
     if (dropped)
-        dialer_free(dropped);
+        peer_dialer_free(dropped);
 }

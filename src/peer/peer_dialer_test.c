@@ -184,7 +184,7 @@ static void a_broken_link_is_dialled_again(void **state)
     dial(fixture);
     until(fixture, is_linked);
     assert_true(peer_dialer_is_open(fixture->dialer));
-    peer_link_close(fixture->far);
+    peer_link_close(fixture->far, "closed");
     until(fixture, is_linked_again);
     assert_int_equal(fixture->closed, 1);
     peer_dialer_end(fixture->dialer);

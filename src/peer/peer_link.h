@@ -86,11 +86,8 @@ void peer_link_pause(struct peer_link *link, bool paused);
 /* Returns the bytes that wait to be sent. */
 size_t peer_link_queued_bytes(const struct peer_link *link);
 
-/* Closes the link; `on_closed` follows. */
-void peer_link_close(struct peer_link *link);
-
-/* Closes the link with this reason; `on_closed` follows. */
-void peer_link_refuse(struct peer_link *link, const char *why);
+/* Closes the link; `on_closed` follows and has the reason `why`, which is copied. Does nothing when repeated. */
+void peer_link_close(struct peer_link *link, const char *why);
 
 /* Closes and frees at once, without `on_closed`. Only while the loop makes no turn. */
 void peer_link_drop(struct peer_link **link);

@@ -54,7 +54,7 @@ static void on_side_frame(struct peer_link *link, void *arg, struct slice frame)
     side->bytes += frame.len;
     snprintf(side->last, sizeof(side->last), "%.*s", SLICE_FORMAT(shown));
     if (side->close_when_received)
-        peer_link_close(link);
+        peer_link_close(link, "closed");
 }
 
 static void on_side_closed(struct peer_link *link, void *arg, const char *why)
@@ -240,8 +240,8 @@ static void closing_is_reported_once_on_each_side(void **state)
 {
     struct fixture *fixture = *state;
     open_both(fixture);
-    peer_link_close(fixture->near.link);
-    peer_link_close(fixture->near.link);
+    peer_link_close(fixture->near.link, "closed");
+    peer_link_close(fixture->near.link, "closed");
     assert_int_equal(fixture->near.closed, 0);
     assert_false(send_text(&fixture->near, "too late"));
     until(fixture, near_closed);

@@ -14,7 +14,7 @@ void pending_peers_add(struct pending_peers *pending, struct pending_peer *peer,
     if (pending->count == pending->count_max) {
         struct pending_peer *oldest =
             CONTAINER_OF(pending->places.next, struct pending_peer, place);
-        peer_link_refuse(oldest->link, "newer connections displaced it before it proved itself");
+        peer_link_close(oldest->link, "newer connections displaced it before it proved itself");
         pending_peers_remove(pending, oldest);
         pending->displaced++;
     }

@@ -34,7 +34,7 @@ struct pending_peer {
 
 void pending_peers_init(struct pending_peers *pending, size_t count_max);
 
-/* Adds an accepted link. Without a free place, closes the oldest with peer_link_refuse(). */
+/* Adds an accepted link. Without a free place, closes the oldest. */
 void pending_peers_add(struct pending_peers *pending, struct pending_peer *peer,
                        struct peer_link *link);
 

@@ -80,7 +80,7 @@ static void on_service_link_opened(struct peer_link *link, void *arg, struct sli
     snprintf(peer->name, sizeof(peer->name), "%.*s", SLICE_FORMAT(name));
     pending_peers_remove(&service->pending, &peer->pending);
     if (service->link_count == LEDGER_SERVICE_LINKS_MAX) {
-        peer_link_refuse(link, "there are too many links");
+        peer_link_close(link, "there are too many links");
         return;
     }
     peer->is_counted = true;
@@ -125,7 +125,7 @@ static void send_service_answer(struct service_peer *peer, uint64_t id,
         log_warn("ledger_answer_lost", "peer=%s operation=%s bytes=%zu",
                  log_quote(slice_of(peer->name)), ledger_request_operation_name(request->operation),
                  piece.len);
-        peer_link_close(peer->link);
+        peer_link_close(peer->link, "closed");
     }
     if (frame->cap > FRAME_BYTES_KEPT)
         buffer_free(frame);
@@ -158,7 +158,7 @@ static void refuse_service_frame(struct service_peer *peer)
     peer->service->counts.frames_refused++;
     log_warn("ledger_frame_refused", "peer=%s reason=%s", log_quote(slice_of(peer->name)),
              log_sentence(slice_of("not a request of this version")));
-    peer_link_close(peer->link);
+    peer_link_close(peer->link, "closed");
 }
 
 static void take_service_request(struct service_peer *peer, const struct ledger_wire_head *head,

@@ -28,7 +28,7 @@ static void on_client_opened(struct peer_link *link, void *arg, struct slice nam
     struct client *client = arg;
     (void)name;
     if (!peer_link_send(link, &client->frame, 1))
-        peer_link_close(link);
+        peer_link_close(link, "closed");
 }
 
 static void on_client_frame(struct peer_link *link, void *arg, struct slice frame)

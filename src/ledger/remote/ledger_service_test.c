@@ -221,7 +221,7 @@ static void test_request_of_a_closed_link_is_executed_without_answer(void **stat
     fixture->script.holding = true;
     send_request(fixture, 1);
     await_requests(fixture, 1);
-    peer_link_close(fixture->client.link);
+    peer_link_close(fixture->client.link, "closed");
     assert_true(worker_loop_until(&fixture->worker, is_closed, &fixture->client, SOON_MS));
     worker_loop_run(&fixture->worker, 50);
     assert_false(ledger_service_is_drained(fixture->service));

@@ -282,7 +282,7 @@ static void on_scripted_frame(struct peer_link *link, void *arg, struct slice fr
     assert_true(ledger_wire_decode_request_head(frame, &head, &body));
     scripted->requests++;
     if (scripted->closes_link) {
-        peer_link_close(link);
+        peer_link_close(link, "closed");
         return;
     }
     scripted->ids[scripted->id_count++] = head.id;
