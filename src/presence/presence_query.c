@@ -24,8 +24,8 @@ struct pending_query {
     bool *undecided;        /* users without a profile */
 };
 
-static struct pending_query *query_make(struct slice viewer, const struct slice *users,
-                                        size_t count)
+static struct pending_query *presence_query_make(struct slice viewer, const struct slice *users,
+                                                 size_t count)
 {
     size_t per_user = sizeof(struct privacy_decision) + sizeof(struct presence) + sizeof(bool);
     struct pending_query *query = malloc(sizeof(*query) + count * per_user + viewer.len);
@@ -47,7 +47,7 @@ static struct pending_query *query_make(struct slice viewer, const struct slice 
     return query;
 }
 
-static void query_free(struct pending_query *query)
+static void presence_query_free(struct pending_query *query)
 {
     id_list_free(&query->users);
     free(query);
@@ -56,7 +56,8 @@ static void query_free(struct pending_query *query)
 /* ---- what the viewer sees ---- */
 
 /* Completes the store's record with the ledger's, which also has users that the store has dropped. */
-static struct presence query_merge(const struct presence *state, const struct presence *ledger)
+static struct presence presence_query_merge(const struct presence *state,
+                                            const struct presence *ledger)
 {
     struct presence merged = *state;
     if (merged.status == PRESENCE_OFFLINE && merged.last_seen_ms == TIME_NONE)
@@ -68,8 +69,9 @@ static struct presence query_merge(const struct presence *state, const struct pr
 
 /* Returns whether the store's record is missing (NULL: the store is unavailable) or older than the last known
  * presence, because the store came back without its data. The ledger has the version of every user who left. */
-static bool query_state_is_behind(const struct pending_query *query, size_t index,
-                                  const struct presence *state, const struct presence *last)
+static bool presence_query_state_is_behind(const struct pending_query *query, size_t index,
+                                           const struct presence *state,
+                                           const struct presence *last)
 {
     return !state ||
            (state->version < last->version && query->known[index].version < last->version &&
@@ -78,8 +80,8 @@ static bool query_state_is_behind(const struct pending_query *query, size_t inde
 
 /* Returns one user's presence as the viewer may see it: the store's or, if that is missing or behind, the
  * last known one, marked stale. For a hidden user `stale` does not reveal whether there was a record. */
-static struct presence query_result(struct pending_query *query, size_t index,
-                                    const struct presence *state)
+static struct presence presence_query_result(struct pending_query *query, size_t index,
+                                             const struct presence *state)
 {
     struct last_known *last_known = query->plane->last_known;
     struct slice user_id = query->users.ids[index];
@@ -89,10 +91,10 @@ static struct presence query_result(struct pending_query *query, size_t index,
     if (state)
         last_known_note(last_known, state);
     if (last_known_find(last_known, user_id, &last) &&
-        query_state_is_behind(query, index, state, &last))
+        presence_query_state_is_behind(query, index, state, &last))
         state = &last;
     if (state && !query->undecided[index]) {
-        struct presence merged = query_merge(state, &query->known[index]);
+        struct presence merged = presence_query_merge(state, &query->known[index]);
         result = privacy_apply(&merged, query->decisions[index], query->plane->clock->wall_ms);
         stale |= state == &last && query->decisions[index].view != PRIVACY_HIDDEN;
     } else {
@@ -106,7 +108,7 @@ static struct presence query_result(struct pending_query *query, size_t index,
 
 static void on_query_profiles_read(void *arg, const struct ledger_profiles_outcome *outcome);
 
-static void query_read_profiles(struct pending_query *query)
+static void presence_query_read_profiles(struct pending_query *query)
 {
     query->outdated = false;
     query->attempts++;
@@ -114,35 +116,35 @@ static void query_read_profiles(struct pending_query *query)
                     on_query_profiles_read, query);
 }
 
-static void query_give_up(const struct presence_query_handler *handler, const struct slice *users,
-                          size_t count)
+static void presence_query_give_up(const struct presence_query_handler *handler,
+                                   const struct slice *users, size_t count)
 {
     if (handler->on_undecided)
         handler->on_undecided(handler->arg, users, count);
     handler->done(handler->arg, false, NULL, 0);
 }
 
-static void query_end_undecided(struct pending_query *query)
+static void presence_query_end_undecided(struct pending_query *query)
 {
     list_remove(&query->of_plane);
-    query_give_up(&query->handler, query->users.ids, query->users.count);
-    query_free(query);
+    presence_query_give_up(&query->handler, query->users.ids, query->users.count);
+    presence_query_free(query);
 }
 
 /* Returns whether visibility changed meanwhile: then the query starts again, or is given up. */
-static bool query_restart_if_outdated(struct pending_query *query)
+static bool presence_query_restart_if_outdated(struct pending_query *query)
 {
     if (!query->outdated)
         return false;
     if (query->attempts < QUERY_ATTEMPTS_MAX)
-        query_read_profiles(query);
+        presence_query_read_profiles(query);
     else
-        query_end_undecided(query);
+        presence_query_end_undecided(query);
     return true;
 }
 
-static void query_decide(struct pending_query *query, size_t index,
-                         const struct ledger_profile *profile)
+static void presence_query_decide(struct pending_query *query, size_t index,
+                                  const struct ledger_profile *profile)
 {
     query->decisions[index] = privacy_decide(query->viewer, profile);
     query->known[index] = (struct presence){
@@ -155,18 +157,18 @@ static void on_query_state_read(void *arg, enum state_status status,
                                 const struct presence *presences, size_t count)
 {
     struct pending_query *query = arg;
-    if (query_restart_if_outdated(query))
+    if (presence_query_restart_if_outdated(query))
         return;
     list_remove(&query->of_plane);
     for (size_t i = 0; i < query->users.count; i++)
         query->known[i] =
-            query_result(query, i, status == STATE_OK && i < count ? &presences[i] : NULL);
+            presence_query_result(query, i, status == STATE_OK && i < count ? &presences[i] : NULL);
     query->handler.done(query->handler.arg, true, query->known, query->users.count);
-    query_free(query);
+    presence_query_free(query);
 }
 
 /* Views are set before the state is read. */
-static void query_read_state(struct pending_query *query)
+static void presence_query_read_state(struct pending_query *query)
 {
     if (query->handler.on_decided)
         query->handler.on_decided(query->handler.arg, query->users.ids, query->decisions,
@@ -180,20 +182,20 @@ static void on_query_cached_profiles_read(void *arg, const struct cached_profile
 {
     struct pending_query *query = arg;
     size_t known = 0;
-    if (query_restart_if_outdated(query))
+    if (presence_query_restart_if_outdated(query))
         return;
     for (size_t i = 0; profiles && i < query->users.count; i++) {
         query->undecided[i] = !profiles[i].known;
         known += profiles[i].known;
         if (profiles[i].known)
-            query_decide(query, i, &profiles[i].profile);
+            presence_query_decide(query, i, &profiles[i].profile);
         else
             query->decisions[i] = (struct privacy_decision){.view = PRIVACY_HIDDEN};
     }
     if (known == 0 || (known < query->users.count && query->handler.on_decided))
-        query_end_undecided(query);
+        presence_query_end_undecided(query);
     else
-        query_read_state(query);
+        presence_query_read_state(query);
 }
 
 static void on_query_profiles_read(void *arg, const struct ledger_profiles_outcome *outcome)
@@ -205,14 +207,14 @@ static void on_query_profiles_read(void *arg, const struct ledger_profiles_outco
         return;
     }
     if (outcome->status != LEDGER_OK) {
-        query_end_undecided(query);
+        presence_query_end_undecided(query);
         return;
     }
-    if (query_restart_if_outdated(query))
+    if (presence_query_restart_if_outdated(query))
         return;
     for (size_t i = 0; i < query->users.count; i++)
-        query_decide(query, i, &outcome->profiles[i]);
-    query_read_state(query);
+        presence_query_decide(query, i, &outcome->profiles[i]);
+    presence_query_read_state(query);
 }
 
 void presence_query(struct presence_plane *plane, struct slice viewer, const struct slice *users,
@@ -222,16 +224,16 @@ void presence_query(struct presence_plane *plane, struct slice viewer, const str
         handler->done(handler->arg, true, NULL, 0);
         return;
     }
-    struct pending_query *query = query_make(viewer, users, count);
+    struct pending_query *query = presence_query_make(viewer, users, count);
     if (!query) {
-        query_give_up(handler, users, count);
+        presence_query_give_up(handler, users, count);
         return;
     }
     query->plane = plane;
     query->handler = *handler;
     if (handler->on_decided)
         list_append(&plane->queries, &query->of_plane);
-    query_read_profiles(query);
+    presence_query_read_profiles(query);
 }
 
 void presence_query_outdate(struct presence_plane *plane, struct slice user_id)

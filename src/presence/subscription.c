@@ -118,8 +118,8 @@ struct presence_variants {
     struct broadcast *by_view[ROUTER_VIEWS_MAX]; /* NULL: the view shows nothing */
 };
 
-static void variants_make(struct presence_variants *variants, const struct presence_change *change,
-                          int64_t wall_ms)
+static void presence_variants_make(struct presence_variants *variants,
+                                   const struct presence_change *change, int64_t wall_ms)
 {
     memset(variants, 0, sizeof(*variants));
     for (int view = PRIVACY_PRESENCE; view < PRIVACY_VIEWS; view++) {
@@ -133,7 +133,7 @@ static void variants_make(struct presence_variants *variants, const struct prese
     }
 }
 
-static void variants_end(struct presence_variants *variants)
+static void presence_variants_end(struct presence_variants *variants)
 {
     for (int view = PRIVACY_PRESENCE; view < PRIVACY_VIEWS; view++)
         broadcast_end(&variants->broadcasts[view]);
@@ -159,7 +159,7 @@ void subscription_deliver_reviewed(struct presence_plane *plane, struct topic *t
 {
     struct presence_variants variants;
     uint64_t key = router_key(plane->router, MESSAGE_PRESENCE_CHANGED, change->presence.user_id);
-    variants_make(&variants, change, plane->clock->wall_ms);
+    presence_variants_make(&variants, change, plane->clock->wall_ms);
     for (uint32_t i = 0; i < topic->count; i++) {
         struct subscription *held = topic->subscriptions[i];
         if (held->needs_state && variants.by_view[held->view]) {
@@ -169,19 +169,19 @@ void subscription_deliver_reviewed(struct presence_plane *plane, struct topic *t
         }
         held->needs_state = false;
     }
-    variants_end(&variants);
+    presence_variants_end(&variants);
 }
 
 size_t subscription_deliver(struct presence_plane *plane, struct topic *topic,
                             const struct presence_change *change)
 {
     struct presence_variants variants;
-    variants_make(&variants, change, plane->clock->wall_ms);
+    presence_variants_make(&variants, change, plane->clock->wall_ms);
     uint64_t key = router_key(plane->router, MESSAGE_PRESENCE_CHANGED, change->presence.user_id);
     size_t delivered =
         router_fan_out(plane->router, topic, variants.by_view, key, change->presence.version,
                        subscription_told_byte(&change->presence));
-    variants_end(&variants);
+    presence_variants_end(&variants);
     metrics_add(plane->metrics, METRIC_PRESENCE_DELIVERIES, (int64_t)delivered);
     return delivered;
 }

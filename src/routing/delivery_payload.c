@@ -30,7 +30,8 @@ void delivery_payload_begin(struct delivery_payload *payload, enum delivery_kind
     json_write_key_string(&payload->head, SLICE("kind"), delivery_kind_name(kind));
 }
 
-static void payload_write_users(struct buffer *out, const struct slice *users, size_t count)
+static void delivery_payload_write_users(struct buffer *out, const struct slice *users,
+                                         size_t count)
 {
     json_write_array(out);
     for (size_t i = 0; i < count; i++)
@@ -39,14 +40,14 @@ static void payload_write_users(struct buffer *out, const struct slice *users, s
 }
 
 /* Publishes the head with these users. Returns false when out of memory. */
-static bool payload_publish_to(const struct delivery_payload *payload, struct slice topic,
-                               const struct slice *users, size_t count)
+static bool delivery_payload_publish_to(const struct delivery_payload *payload, struct slice topic,
+                                        const struct slice *users, size_t count)
 {
     struct buffer whole = BUFFER_INIT;
     buffer_append_slice(&whole, buffer_slice(&payload->head));
     json_write_key(&whole, SLICE("users"));
     if (users)
-        payload_write_users(&whole, users, count);
+        delivery_payload_write_users(&whole, users, count);
     else
         json_write_raw(&whole, buffer_slice(&payload->users_json));
     json_write_object_end(&whole);
@@ -62,19 +63,19 @@ void delivery_payload_publish(const struct delivery_payload *payload,
 {
     char topic[ROUTER_TOPIC_BYTES_MAX];
     for (size_t i = 0; i < routes->count; i++)
-        payload_publish_to(payload, delivery_topic(topic, routes->items[i].gateway_id),
-                           routes->items[i].users, routes->items[i].count);
+        delivery_payload_publish_to(payload, delivery_topic(topic, routes->items[i].gateway_id),
+                                    routes->items[i].users, routes->items[i].count);
 }
 
 bool delivery_payload_broadcast(const struct delivery_payload *payload, struct slice topic)
 {
     assert(payload->broadcasts);
     return !payload->users_json.failed &&
-           payload_publish_to(payload, topic, payload->users.ids, payload->users.count);
+           delivery_payload_publish_to(payload, topic, payload->users.ids, payload->users.count);
 }
 
-static void on_payload_routed(void *arg, enum state_status status,
-                              const struct state_routes *routes)
+static void on_delivery_payload_routed(void *arg, enum state_status status,
+                                       const struct state_routes *routes)
 {
     struct delivery_payload *payload = arg;
     metrics_count(payload->metrics, METRIC_ROUTING_LOOKUPS);
@@ -89,13 +90,13 @@ void delivery_payload_route(struct delivery_payload *payload, const struct slice
     assert(!payload->head.failed);
     payload->users = (struct id_list){users, count};
     payload->ended = &ended;
-    state_routes(payload->store, users, count, on_payload_routed, payload);
+    state_routes(payload->store, users, count, on_delivery_payload_routed, payload);
     if (ended)
         return;
     payload->users = (struct id_list){0};
     payload->ended = NULL;
     if (payload->broadcasts)
-        payload_write_users(&payload->users_json, users, count);
+        delivery_payload_write_users(&payload->users_json, users, count);
 }
 
 void delivery_payload_end(struct delivery_payload *payload)

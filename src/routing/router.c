@@ -86,7 +86,7 @@ static void topic_free_if_empty(struct router *router, struct topic *topic)
 }
 
 /* Removes a subscription from its topic and frees it; its endpoint no longer lists it. */
-static void subscription_leave_topic(struct router *router, struct subscription *subscription)
+static void router_free_subscription(struct router *router, struct subscription *subscription)
 {
     struct topic *topic = subscription->topic;
     struct subscription *last = topic->subscriptions[--topic->count];
@@ -104,7 +104,7 @@ void router_detach(struct router *router, struct endpoint *endpoint)
         return;
     for (struct subscription *at = endpoint->subscriptions; at; at = next) {
         next = at->next;
-        subscription_leave_topic(router, at);
+        router_free_subscription(router, at);
     }
     endpoint->subscriptions = NULL;
     endpoint->subscription_count = 0;
@@ -182,7 +182,7 @@ void router_unsubscribe(struct router *router, struct subscription *subscription
         at = &(*at)->next;
     *at = subscription->next;
     endpoint->subscription_count--;
-    subscription_leave_topic(router, subscription);
+    router_free_subscription(router, subscription);
 }
 
 /* Prefetches, because the endpoints of a large topic do not fit into the processor's cache. */

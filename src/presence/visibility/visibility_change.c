@@ -24,31 +24,31 @@ struct relation_change {
     char bytes[];
 };
 
-static void relation_decide(struct relation_change *relation);
+static void relation_change_decide(struct relation_change *relation);
 
-static struct slice relation_target(const struct relation_change *relation)
+static struct slice relation_change_target(const struct relation_change *relation)
 {
     return relation->ids[relation->pass];
 }
 
-static struct slice relation_viewer(const struct relation_change *relation)
+static struct slice relation_change_viewer(const struct relation_change *relation)
 {
     return relation->ids[1 - relation->pass];
 }
 
-static void relation_next_pass(struct relation_change *relation)
+static void relation_change_next_pass(struct relation_change *relation)
 {
     if (relation->pass++ == 0) {
-        relation_decide(relation);
+        relation_change_decide(relation);
         return;
     }
     relation->done(relation->arg);
     free(relation);
 }
 
-static void relation_send(struct relation_change *relation)
+static void relation_change_send(struct relation_change *relation)
 {
-    struct slice viewer = relation_viewer(relation);
+    struct slice viewer = relation_change_viewer(relation);
     relation->push.change.timestamp_ms = relation->plane->clock->wall_ms;
     push_send(relation->plane, &(struct id_list){&viewer, 1}, &relation->push);
 }
@@ -58,30 +58,30 @@ static void on_relation_chats_read(void *arg, const struct social_graph *graph)
     struct relation_change *relation = arg;
     if (graph)
         relation->push.chats = graph->chats;
-    relation_send(relation);
+    relation_change_send(relation);
     relation->push.chats = (struct id_list){0};
-    relation_next_pass(relation);
+    relation_change_next_pass(relation);
 }
 
 /* A block, or its end, also concerns a viewer without a contact who has a chat of the target open. */
-static void relation_send_pass(struct relation_change *relation, bool others_may_see)
+static void relation_change_send_pass(struct relation_change *relation, bool others_may_see)
 {
     bool is_block =
         relation->cause == VISIBILITY_BLOCKED || relation->cause == VISIBILITY_UNBLOCKED;
     if (is_block && relation->pass == 0 && others_may_see) {
-        graph_reader_read(&relation->plane->graphs, relation_target(relation),
+        graph_reader_read(&relation->plane->graphs, relation_change_target(relation),
                           on_relation_chats_read, relation);
         return;
     }
-    relation_send(relation);
-    relation_next_pass(relation);
+    relation_change_send(relation);
+    relation_change_next_pass(relation);
 }
 
 /* The viewer's view cannot be decided now. The review that this starts hides the target until it is. */
-static void relation_leave_to_review(struct relation_change *relation)
+static void relation_change_leave_to_review(struct relation_change *relation)
 {
-    presence_publish_privacy(relation->plane, relation_target(relation));
-    relation_next_pass(relation);
+    presence_publish_privacy(relation->plane, relation_change_target(relation));
+    relation_change_next_pass(relation);
 }
 
 /* The query's decision is newer than the one that started the query. */
@@ -97,31 +97,31 @@ static void on_relation_queried(void *arg, bool ok, const struct presence *prese
 {
     struct relation_change *relation = arg;
     if (!ok || count != 1) {
-        relation_leave_to_review(relation);
+        relation_change_leave_to_review(relation);
         return;
     }
     relation->push.change.presence = presences[0];
-    relation->push.change.presence.user_id = relation_target(relation);
+    relation->push.change.presence.user_id = relation_change_target(relation);
     if (relation->push.contacts && presences[0].status >= PRESENCE_AWAY)
         relation->push.change.announcement =
             PRESENCE_ANNOUNCE_ONLINE; /* the viewer saw nothing until now */
-    relation_send_pass(relation, relation->cause != VISIBILITY_CONTACT_MADE);
+    relation_change_send_pass(relation, relation->cause != VISIBILITY_CONTACT_MADE);
 }
 
 static void on_relation_profile_read(void *arg, const struct ledger_profiles_outcome *outcome)
 {
     struct relation_change *relation = arg;
     if (outcome->status != LEDGER_OK) {
-        relation_leave_to_review(relation);
+        relation_change_leave_to_review(relation);
         return;
     }
     const struct ledger_profile *profile = &outcome->profiles[0];
-    struct privacy_decision decision = privacy_decide(relation_viewer(relation), profile);
-    struct slice target = relation_target(relation);
+    struct privacy_decision decision = privacy_decide(relation_change_viewer(relation), profile);
+    struct slice target = relation_change_target(relation);
     relation->push = (struct push){.changes_view = true, .view = decision.view};
     if (decision.view != PRIVACY_HIDDEN) {
         relation->push.contacts = relation->cause == VISIBILITY_CONTACT_MADE;
-        presence_query(relation->plane, relation_viewer(relation), &target, 1,
+        presence_query(relation->plane, relation_change_viewer(relation), &target, 1,
                        &(struct presence_query_handler){.on_decided = on_relation_redecided,
                                                         .done = on_relation_queried,
                                                         .arg = relation});
@@ -130,13 +130,14 @@ static void on_relation_profile_read(void *arg, const struct ledger_profiles_out
     relation->push.contacts =
         relation->were_contacts && privacy_of_contact(&profile->settings).view != PRIVACY_HIDDEN;
     relation->push.change.presence = presence_hidden(target, decision.reason);
-    relation_send_pass(relation, privacy_of_other(&profile->settings).view != PRIVACY_HIDDEN);
+    relation_change_send_pass(relation,
+                              privacy_of_other(&profile->settings).view != PRIVACY_HIDDEN);
 }
 
-static void relation_decide(struct relation_change *relation)
+static void relation_change_decide(struct relation_change *relation)
 {
-    struct slice target = relation_target(relation);
-    ledger_profiles(relation->plane->ledger, relation_viewer(relation), &target, 1,
+    struct slice target = relation_change_target(relation);
+    ledger_profiles(relation->plane->ledger, relation_change_viewer(relation), &target, 1,
                     on_relation_profile_read, relation);
 }
 
@@ -159,7 +160,7 @@ void visibility_change_of_relation(struct presence_plane *plane, enum visibility
     memcpy(other, other_id.data, other_id.len);
     relation->ids[0] = (struct slice){relation->bytes, user_id.len};
     relation->ids[1] = (struct slice){other, other_id.len};
-    relation_decide(relation);
+    relation_change_decide(relation);
 }
 
 /* ---- settings ---- */
