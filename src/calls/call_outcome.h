@@ -11,7 +11,7 @@ void call_outcome_started(struct call_plane *plane);
 void call_outcome_answered(struct call_plane *plane, const struct call *call);
 void call_outcome_ended(struct call_plane *plane, const struct call *call);
 
-/* A request whose callee is in another call: it appears in the history of both users. */
+/* A call request whose callee is in another call: it appears in the history of both users. */
 void call_outcome_busy(struct call_plane *plane, struct slice id, struct slice caller,
                        struct slice callee);
 

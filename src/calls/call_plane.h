@@ -62,8 +62,8 @@ typedef void (*call_plane_done)(void *arg, const struct call_reply *reply);
 /* Commands of a device. Arguments are borrowed until the function returns; `done` runs exactly once,
  * possibly before that, and before any other device is told. */
 
-/* Rings `to`. `call_id` SLICE_NONE: an id is made. If `to` was calling this user at the same time, the
- * request accepts that call, and the reply has that call with its id. */
+/* Rings `to`. `call_id` SLICE_NONE: an id is made. If `to` was calling this user at the same time, this
+ * call request accepts that call, and the reply has that call with its id. */
 void call_plane_request(struct call_plane *plane, const struct call_device *device, struct slice to,
                         struct slice call_id, call_plane_done done, void *arg);
 

@@ -148,7 +148,7 @@ static struct call_device party(const struct device *device)
     return (struct call_device){slice_of(device->user), slice_of(device->name), device->conn_id};
 }
 
-static void a_repeated_request_rings_if_its_answer_was_lost(void **state)
+static void a_repeated_call_request_rings_if_its_answer_was_lost(void **state)
 {
     struct cast *cast = *state;
     struct call_device alice = party(cast->alice);
@@ -210,7 +210,7 @@ static void every_callee_who_cannot_be_called_looks_unavailable(void **state)
     expect_no_call(cast);
 }
 
-static void a_failing_ledger_refuses_the_request(void **state)
+static void a_failing_ledger_refuses_a_call_request(void **state)
 {
     struct cast *cast = *state;
     cast->world.ledger.failing = LEDGER_UNAVAILABLE;
@@ -231,7 +231,7 @@ static void a_user_in_a_call_is_busy(void **state)
     call_world_check(&cast->world);
 }
 
-static void simultaneous_requests_become_one_call(void **state)
+static void simultaneous_call_requests_become_one_call(void **state)
 {
     struct cast *cast = *state;
     ring(cast);
@@ -387,7 +387,7 @@ static void count_reply(void *arg, const struct call_reply *reply)
 }
 
 /* The ledger answers after the caller has left: nobody else would end the ringing. */
-static void a_request_completes_after_its_connection_ended(void **state)
+static void a_call_request_completes_after_its_connection_ended(void **state)
 {
     struct cast *cast = *state;
     struct call_world *world = &cast->world;
@@ -542,12 +542,12 @@ int main(void)
         TEST(an_unanswered_call_times_out),
         TEST(exactly_one_device_accepts),
         TEST(a_repeated_command_sends_no_second_event),
-        TEST(a_repeated_request_rings_if_its_answer_was_lost),
+        TEST(a_repeated_call_request_rings_if_its_answer_was_lost),
         TEST(a_repeated_accept_sends_events_if_its_answer_was_lost),
         TEST(every_callee_who_cannot_be_called_looks_unavailable),
-        TEST(a_failing_ledger_refuses_the_request),
+        TEST(a_failing_ledger_refuses_a_call_request),
         TEST(a_user_in_a_call_is_busy),
-        TEST(simultaneous_requests_become_one_call),
+        TEST(simultaneous_call_requests_become_one_call),
         TEST(calls_of_other_users_are_not_found),
         TEST(signals_reach_only_the_other_side),
         TEST(signals_are_bounded),
@@ -557,7 +557,7 @@ int main(void)
         TEST(a_caller_that_reconnects_is_told_the_state),
         TEST(a_device_that_connects_while_ringing_rings),
         TEST(calls_of_a_crashed_gateway_end),
-        TEST(a_request_completes_after_its_connection_ended),
+        TEST(a_call_request_completes_after_its_connection_ended),
         TEST(a_user_may_declare_a_call),
         TEST(a_declared_call_may_follow_an_accepted_one),
         TEST(a_call_ends_when_its_users_may_no_longer_call),

@@ -10,7 +10,7 @@
  *
  * A proof is HMAC-SHA256 with the secret as key over the version, the role of the prover, both nonces and
  * both names. So it is valid for this connection only, cannot be sent back as the other side's, and nobody
- * on the way can exchange the names. An acceptor gives an unauthenticated peer nothing to guess the secret
+ * on the way can replace the names. An acceptor gives an unauthenticated peer nothing to guess the secret
  * with; a dialler sends its proof to any process that listens at the address, so the secret must be
  * unguessable.
  *

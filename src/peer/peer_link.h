@@ -1,11 +1,12 @@
 /*
  * A peer link carries frames between two processes of one installation, over a stream of their own.
  *
- * Both sides prove that they have `peer.secret` before either sends anything else; the secret itself is never
- * sent, and neither side can be used to answer for the other. Over TLS the proof is bound only to
- * the connection it arrived on. Use TLS where the network is not trusted: frames are not encrypted without it.
+ * Both sides prove that they have `peer.secret` before either sends anything else. The secret itself is never
+ * sent, and a proof cannot be reused or sent back (peer_handshake.h). It covers the nonces and names of the
+ * connection, not the keys of TLS. Use TLS where the network is not trusted: frames are not encrypted without
+ * it.
  *
- *   RESOLVING ──► HANDSHAKE (connected, proofs exchanged) ──► OPEN
+ *   RESOLVING ──► HANDSHAKE (connected, both sides prove) ──► OPEN
  *        └──────────────┴─── refused, cut, silent, or peer_link_close() ──┴──► CLOSING ──► freed
  *
  * All states before OPEN together last at most PEER_HANDSHAKE_LIMIT_MS, however slowly bytes arrive, and
@@ -86,7 +87,7 @@ void peer_link_pause(struct peer_link *link, bool paused);
 /* Returns the bytes that wait to be sent. */
 size_t peer_link_queued_bytes(const struct peer_link *link);
 
-/* Closes the link; `on_closed` follows and has the reason `why`, which is copied. Does nothing when repeated. */
+/* Closes the link; `on_closed` follows, with the reason `why`, which is copied. Does nothing when repeated. */
 void peer_link_close(struct peer_link *link, const char *why);
 
 /* Closes and frees at once, without `on_closed`. Only while the loop makes no turn. */

@@ -45,13 +45,13 @@ static void an_unknown_presence_is_not_kept(void **state)
     last_known_free(&known);
 }
 
-static void a_full_table_forgets_the_oldest(void **state)
+static void a_full_table_drops_the_oldest(void **state)
 {
     (void)state;
     enum { USERS = 8 * LAST_KNOWN_USERS };
     struct last_known *known = last_known_make(1);
     char name[32];
-    size_t remembered = 0, late = 0;
+    size_t kept = 0, late = 0;
     for (size_t i = 0; i < USERS; i++) {
         snprintf(name, sizeof(name), "user%zu", i);
         struct presence presence = online(name, 1);
@@ -62,11 +62,11 @@ static void a_full_table_forgets_the_oldest(void **state)
         snprintf(name, sizeof(name), "user%zu", i);
         if (!last_known_find(known, slice_of(name), &found))
             continue;
-        remembered++;
+        kept++;
         late += i >= USERS / 2;
     }
-    assert_int_equal(remembered, LAST_KNOWN_USERS);
-    assert_true(late > remembered * 9 / 10);
+    assert_int_equal(kept, LAST_KNOWN_USERS);
+    assert_true(late > kept * 9 / 10);
     last_known_free(&known);
 }
 
@@ -83,7 +83,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_newest_version_wins_in_any_order),
         cmocka_unit_test(an_unknown_presence_is_not_kept),
-        cmocka_unit_test(a_full_table_forgets_the_oldest),
+        cmocka_unit_test(a_full_table_drops_the_oldest),
         cmocka_unit_test(without_a_table_nothing_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

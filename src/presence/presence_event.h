@@ -4,7 +4,7 @@
  *
  *   {"type":"presence_changed", "user_id", "status", "in_call", "last_seen", "version", "timestamp",
  *    "news":"online|offline|in_call|out_of_call" (only if the change announces something)}
- *   {"type":"privacy_changed", "user_id"}    settings, contacts or blocks changed: review who may see
+ *   {"type":"privacy_changed", "user_id"}    settings, contacts or blocks changed: gateways review who may see
  */
 #ifndef ROLLCALL_PRESENCE_PRESENCE_EVENT_H
 #define ROLLCALL_PRESENCE_PRESENCE_EVENT_H

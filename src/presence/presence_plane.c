@@ -19,7 +19,7 @@ void presence_init(struct presence_plane *plane)
 
 void presence_free(struct presence_plane *plane)
 {
-    visibility_review_forget_all(plane);
+    visibility_review_free_all(plane);
     resync_free(&plane->resync);
     reread_queue_free(&plane->rereads);
 }

@@ -1,5 +1,5 @@
 /* Resync while memory runs out: a missed change is delivered later, or the connection is closed with a reason;
- * nothing is forgotten and nothing leaks. */
+ * no change is lost and nothing leaks. */
 #include "presence/resync.h"
 
 #include "support/alloc_fault.h"

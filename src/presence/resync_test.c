@@ -168,7 +168,7 @@ static void a_subscriber_who_read_nothing_yet_needs_no_resync(void **unused)
     world.ledger.holding = true;
     subscribe("bob");
     resync_gap(world.presence, SLICE("presence:bob")); /* live before the state is read */
-    resync_gap(world.presence, SLICE("presence:nobody asked"));
+    resync_gap(world.presence, SLICE("presence:without subscribers"));
     resync_gap(world.presence, SLICE("chat:neither:typing"));
     assert_int_equal(world_metric(&world, METRIC_BUS_GAPS), 0);
     world.ledger.holding = false;

@@ -84,7 +84,7 @@ void delivery_send_then(struct delivery *delivery, const struct slice *users, si
 void delivery_send_device(struct delivery *delivery, struct slice user_id, struct slice device_id,
                           const struct message *message);
 
-/* Asks a gateway to close a connection. */
+/* Makes a gateway close one of its connections. */
 void delivery_close(struct delivery *delivery, struct slice gateway_id, struct slice user_id,
                     const struct ulid *conn_id);
 
@@ -94,7 +94,7 @@ uint64_t delivery_chat_message_id(struct slice chat_id, int64_t sequence);
 /* Receives a payload of this gateway's own topic, or a broadcast, of any kind. */
 void delivery_received(struct delivery *delivery, struct slice payload);
 
-/* A broadcast came: its sender had no routes and kept no events for parked sessions, so they are invalid. */
+/* Invalidates the parked sessions: the sender of a broadcast had no routes and kept no events for them. */
 void delivery_disturbed(struct delivery *delivery);
 
 #endif

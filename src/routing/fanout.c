@@ -43,7 +43,7 @@ bool fanout_init(struct fanout *fanout, uint64_t seed)
     return table_init(&fanout->chats, seed, fanout_chat_matches);
 }
 
-/* Only these transitions are legal (fanout.h). */
+/* Only these changes of stage are legal (fanout.h). */
 static void fanout_set_item_stage(struct feed_item *item, enum feed_item_stage stage)
 {
     enum feed_item_stage before = item->stage;
@@ -65,7 +65,7 @@ static void fanout_set_item_stage(struct feed_item *item, enum feed_item_stage s
 
 /* ---- the cache of chats ---- */
 
-static void fanout_chat_forget_members(struct fanout_chat *chat)
+static void fanout_chat_drop_members(struct fanout_chat *chat)
 {
     chat->fanout->member_count -= chat->members.count;
     id_list_free(&chat->members);
@@ -74,7 +74,7 @@ static void fanout_chat_forget_members(struct fanout_chat *chat)
 
 static void fanout_chat_free(struct fanout_chat *chat)
 {
-    fanout_chat_forget_members(chat);
+    fanout_chat_drop_members(chat);
     list_remove(&chat->recent);
     table_remove(&chat->fanout->chats, &chat->node);
     free(chat);
@@ -229,7 +229,7 @@ static void on_fanout_members_read(void *arg, const struct ledger_chat_outcome *
     if (fanout->stopped)
         return;
     if (outcome->status == LEDGER_OK && id_list_copy(&members, read->members, read->member_count)) {
-        fanout_chat_forget_members(chat);
+        fanout_chat_drop_members(chat);
         chat->members = members;
         chat->version = read->members_version;
         fanout->member_count += members.count;

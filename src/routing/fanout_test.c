@@ -52,7 +52,7 @@ static void answer_outbox(struct fixture *fixture, struct ledger_request *reques
     fixture->outbox_count = 0;
 }
 
-static void answer_request(void *arg, struct ledger_request *request)
+static void answer_ledger_request(void *arg, struct ledger_request *request)
 {
     struct fixture *fixture = arg;
     switch (request->operation) {
@@ -130,7 +130,7 @@ static int set_up(void **state)
     fixture = (struct fixture){
         .store.operations = &STORE, .bus.operations = &BUS, .version = 1, .member_count = 2};
     script_ledger_init(&fixture.script);
-    fixture.script.answer = answer_request;
+    fixture.script.answer = answer_ledger_request;
     fixture.script.arg = &fixture;
     wheel_init(&fixture.wheel, fixture.script.clock.now_ms);
     assert_true(router_init(&fixture.router, 1, &fixture.bus, &fixture.encoder, NULL));

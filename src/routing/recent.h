@@ -2,7 +2,7 @@
  * Hashes of the events that an endpoint got lately, so that an event which comes from several change sources
  * (a contact and each shared chat) is delivered once.
  *
- * It holds RECENT_MAX hashes and forgets the oldest. It is allocated when first needed, since most
+ * It holds RECENT_MAX hashes; a new one replaces the oldest. It is allocated when first needed, since most
  * connections have one source only. A colliding hash drops one event in 2^59.
  */
 #ifndef ROLLCALL_ROUTING_RECENT_H

@@ -18,7 +18,7 @@ static void noting_a_key_twice_reports_it_new_once(void **state)
     assert_null(recent);
 }
 
-static void full_memory_forgets_the_oldest_key(void **state)
+static void full_record_drops_the_oldest_key(void **state)
 {
     (void)state;
     struct recent *recent = NULL;
@@ -34,7 +34,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(noting_a_key_twice_reports_it_new_once),
-        cmocka_unit_test(full_memory_forgets_the_oldest_key),
+        cmocka_unit_test(full_record_drops_the_oldest_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
  *
  * A subscription also carries what its holder was told last, and the version of that. Between gateways
  * events may overtake one another or come twice, and missed events are replaced by a new read. So the router
- * drops an event that is not newer than what the holder was told, or that says the same.
+ * drops an event that is not newer than what the holder was told, or that has the same content.
  *
  * Endpoints are embedded in their owner's struct; the router owns subscriptions and topics. One thread.
  */
@@ -121,7 +121,8 @@ void router_unsubscribe(struct router *router, struct subscription *subscription
 struct topic *router_topic(const struct router *router, struct slice name);
 
 /* Returns whether the holder must be told this, and notes it as told. Returns false for a version that is not
- * newer than the one noted, and for a newer version that says the same (`told` not 0), which is only noted. */
+ * newer than the one noted, and for a newer version with the same content (equal `told`, not 0), which is only
+ * noted. */
 static inline bool subscription_is_news(struct subscription *subscription, int64_t version,
                                         uint8_t told)
 {

@@ -60,7 +60,7 @@ struct hub_mail {
     char bytes[];
 };
 
-/* Sends the event to the peers that its topic means. */
+/* Sends the event to the peers that its topic selects. */
 static void on_hub_mail(struct mail *mail, void *owner)
 {
     (void)owner;
@@ -73,10 +73,10 @@ static void on_hub_mail(struct mail *mail, void *owner)
     bool tried = false;
     for (struct list *at = entries->next; at != entries; at = at->next) {
         struct roster_entry *entry = roster_entry_of(at);
-        bool is_meant = gateway_id.data
-                            ? peer_hub_is_gateway_of(gateway_id, roster_entry_name(entry))
-                            : entry->lost || !only_lost;
-        if (!entry->chosen || !is_meant)
+        bool is_selected = gateway_id.data
+                               ? peer_hub_is_gateway_of(gateway_id, roster_entry_name(entry))
+                               : entry->lost || !only_lost;
+        if (!entry->chosen || !is_selected)
             continue;
         peer_hub_send_to_entry(entry, only_lost ? BUS_TOPIC_ALL : topic, payload);
         tried = true;

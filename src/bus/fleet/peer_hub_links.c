@@ -13,7 +13,7 @@ static void on_dialed_peer_opened(struct peer_dialer *dialer, void *arg, struct 
     (void)dialer;
     struct roster_entry *entry = arg;
     if (slice_equal(name, entry->hub->options.name)) {
-        entry->is_myself = true;
+        entry->is_self = true;
         peer_dialer_end(entry->dialer);
         return;
     }
@@ -147,8 +147,8 @@ static void on_accepted_peer_opened(struct peer_link *link, void *arg, struct sl
 {
     struct roster_entry *entry = arg;
     pending_peers_remove(&entry->hub->pending, &entry->pending);
-    entry->is_myself = slice_equal(name, entry->hub->options.name);
-    if (entry->is_myself)
+    entry->is_self = slice_equal(name, entry->hub->options.name);
+    if (entry->is_self)
         peer_link_close(link, "closed"); /* our own dialler, which sees it too */
     else
         peer_roster_opened(entry, name);
@@ -158,7 +158,7 @@ static void on_accepted_peer_frame(struct peer_link *link, void *arg, struct sli
 {
     (void)link;
     const struct roster_entry *entry = arg;
-    if (!entry->is_myself)
+    if (!entry->is_self)
         peer_hub_take_frame(entry->hub, frame);
 }
 
@@ -170,7 +170,7 @@ static void on_accepted_peer_closed(struct peer_link *link, void *arg, const cha
         log_info("peer_link_closed", "peer=%s why=%s", log_quote(roster_entry_name(entry)),
                  log_sentence(slice_of(why)));
         peer_roster_closed(entry);
-    } else if (!entry->is_myself) {
+    } else if (!entry->is_self) {
         pending_peers_remove(&entry->hub->pending, &entry->pending);
         log_warn("peer_link_refused", "why=%s", log_sentence(slice_of(why)));
     }

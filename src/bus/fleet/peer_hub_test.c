@@ -1,4 +1,4 @@
-/* Hubs link to each other on the loopback, lose their links and exchange events. */
+/* Hubs link to each other on the loopback, lose their links and send each other events. */
 #include "bus/fleet/peer_hub.h"
 
 #include "base/container.h"

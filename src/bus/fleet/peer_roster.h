@@ -38,7 +38,7 @@ struct roster_entry {
     struct pending_peer pending; /* of an accepted entry that has not authenticated yet */
     bool learned;                /* from the registry */
     bool named;                  /* in the registry, as learned last */
-    bool is_myself;              /* our own address: kept, so that it is not dialled again */
+    bool is_self;                /* our own address: kept, so that it is not dialled again */
     bool forgotten;              /* removed as soon as its dialler has ended */
     bool open;
     bool chosen;

@@ -197,7 +197,7 @@ static void *publish_and_subscribe(void *arg)
     return NULL;
 }
 
-static void workers_exchange_events_across_threads(void **state)
+static void workers_publish_to_each_other_across_threads(void **state)
 {
     struct fixture *fixture = *state;
     pthread_t threads[WORKERS];
@@ -266,7 +266,7 @@ int main(void)
         with_fixture(topics_that_share_a_filter_slot_lose_no_events),
         with_fixture(an_event_for_another_gateway_is_dropped),
         with_fixture(a_full_mailbox_drops_and_counts_events),
-        with_fixture(workers_exchange_events_across_threads),
+        with_fixture(workers_publish_to_each_other_across_threads),
     };
     struct fixture *fixture = NULL;
     const struct bus_suite_backend backend = {.name = "mailboxes",

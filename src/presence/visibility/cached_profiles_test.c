@@ -42,7 +42,7 @@ static void cache(const char *user)
     world_settle(&world);
 }
 
-static void drain(struct client *client)
+static void skip_messages(struct client *client)
 {
     while (client_next(client) == CLIENT_TEXT)
         ;
@@ -197,7 +197,7 @@ static void compare(unsigned presence, unsigned last_seen, unsigned relation)
     relate(relation & 1, relation & 2, relation & 4);
     cache("alice");
     show("bob", (enum ledger_visibility)presence, (enum ledger_visibility)last_seen);
-    drain(&alice);
+    skip_messages(&alice);
     query(&alice, "\"bob\"");
     note(&alice, by_ledger);
     world.ledger.failing = LEDGER_UNAVAILABLE;

@@ -3,8 +3,8 @@
  * (contacts/graph_reader.h) once and then answers for any number of viewers, so that an event in a chat
  * costs one read and not one per viewer.
  *
- * A visibility describes the moment it was read; its holder decides for how long to use it. Of the contacts
- * it has only those who were online then: no other contact can be a viewer. privacy.h makes the decision.
+ * A visibility describes the moment it was read; its holder decides for how long to use it. It contains only
+ * the contacts who were online then: no other contact can be a viewer. privacy.h makes the decision.
  */
 #ifndef ROLLCALL_PRESENCE_VISIBILITY_VISIBILITY_H
 #define ROLLCALL_PRESENCE_VISIBILITY_VISIBILITY_H
@@ -20,7 +20,7 @@ struct visibility_reading;
 typedef void (*visibility_done)(void *arg, struct visibility *visibility);
 
 /* Reads who may see the user. `done` runs exactly once, possibly before this function returns. *reading is
- * set before, is valid until then, and is cleared before `done` runs. */
+ * set first, and is cleared just before `done` runs. */
 void visibility_read(struct presence_plane *plane, struct slice user_id,
                      struct visibility_reading **reading, visibility_done done, void *arg);
 

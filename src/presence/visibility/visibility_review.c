@@ -83,7 +83,7 @@ static void review_hide(struct presence_plane *plane, struct subscription *subsc
     broadcast_end(&broadcast);
 }
 
-/* Turns the viewer's profile, which was read with the roles exchanged, into the viewer's view of the user. */
+/* Turns the viewer's profile, which was read with the roles swapped, into the viewer's view of the user. */
 static struct privacy_decision review_decide(struct slice viewer, struct slice user_id,
                                              const struct ledger_settings *settings,
                                              const struct ledger_profile *mirrored)
@@ -103,7 +103,7 @@ static struct privacy_decision review_decide(struct slice viewer, struct slice u
 static bool review_set_views(struct presence_plane *plane, struct slice viewer,
                              struct slice user_id, struct privacy_decision decision)
 {
-    bool opened = false;
+    bool needs_state = false;
     struct route *route = router_find(plane->router, viewer);
     if (!route)
         return false;
@@ -117,10 +117,10 @@ static bool review_set_views(struct presence_plane *plane, struct slice viewer,
         } else {
             held->view = (uint8_t)decision.view;
             held->needs_state = true;
-            opened = true;
+            needs_state = true;
         }
     }
-    return opened;
+    return needs_state;
 }
 
 /* The viewers see nothing until the next try. The try is for them alone: other viewers have reviews of
@@ -171,14 +171,14 @@ static void on_review_profiles_read(void *arg, const struct ledger_profiles_outc
         return;
     }
     const struct ledger_settings *settings = &outcome->profiles[review->viewer_count].settings;
-    bool opened = false;
+    bool needs_state = false;
     for (size_t i = 0; i < review->viewer_count; i++) {
         struct slice viewer = review->ids.ids[i];
         struct privacy_decision decision =
             review_decide(viewer, review->user_id, settings, &outcome->profiles[i]);
-        opened |= review_set_views(review->plane, viewer, review->user_id, decision);
+        needs_state |= review_set_views(review->plane, viewer, review->user_id, decision);
     }
-    if (opened)
+    if (needs_state)
         state_read(review->plane->store, &review->user_id, 1, on_review_state_read, review);
     else
         review_free(review);
@@ -256,7 +256,7 @@ void visibility_review_retry(struct presence_plane *plane)
     }
 }
 
-void visibility_review_forget_all(struct presence_plane *plane)
+void visibility_review_free_all(struct presence_plane *plane)
 {
     struct list *at = plane->reviews.next;
     while (at != &plane->reviews) {

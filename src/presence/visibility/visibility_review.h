@@ -29,6 +29,6 @@ void visibility_review_again(struct presence_plane *plane, struct slice user_id)
 void visibility_review_retry(struct presence_plane *plane);
 
 /* Frees the reviews that wait for the next try; none may be pending. */
-void visibility_review_forget_all(struct presence_plane *plane);
+void visibility_review_free_all(struct presence_plane *plane);
 
 #endif

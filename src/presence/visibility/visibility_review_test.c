@@ -222,8 +222,8 @@ static void a_review_without_a_state_is_retried_though_overtaken(void **unused)
 enum { CROWD = LEDGER_PROFILES_MAX };
 static struct endpoint crowd[CROWD];
 
-static void deliver_but_to_the_crowd(struct endpoint *endpoint, struct broadcast *broadcast,
-                                     uint64_t key)
+static void deliver_except_to_crowd(struct endpoint *endpoint, struct broadcast *broadcast,
+                                    uint64_t key)
 {
     if (endpoint < crowd || endpoint >= crowd + CROWD)
         session_deliver(endpoint, broadcast, key);
@@ -231,7 +231,7 @@ static void deliver_but_to_the_crowd(struct endpoint *endpoint, struct broadcast
 
 static void gather_crowd(struct router *router)
 {
-    router->deliver = deliver_but_to_the_crowd;
+    router->deliver = deliver_except_to_crowd;
     for (unsigned i = 0; i < CROWD; i++) {
         char name[16];
         snprintf(name, sizeof(name), "crowd%u", i);
