@@ -89,8 +89,8 @@ void contact_events_changed(struct exchange *exchange, enum visibility_cause cau
         return;
     answer->contact_ended = contact_ended;
     if (contact_ended)
-        call_plane_part(api_context_of(exchange)->sessions->calls, exchange_user(exchange),
-                        answer->other);
+        call_plane_end_between(api_context_of(exchange)->sessions->calls, exchange_user(exchange),
+                               answer->other);
     visibility_change_of_relation(api_context_of(exchange)->sessions->presence, cause,
                                   exchange_user(exchange), answer->other, contact_ended,
                                   on_contact_visibility_changed, answer);

@@ -88,7 +88,7 @@ static void on_call_accepted(void *arg, const struct call_answer *answer)
         return;
     }
     call_command_reply(command, answer->call);
-    if (answer->result == CALL_DONE || call_plane_missed(plane, &command->device)) {
+    if (answer->result == CALL_DONE || call_plane_events_were_lost(plane, &command->device)) {
         call_plane_bind(plane, &command->device);
         call_events_answered(plane->delivery, answer->call, &command->device.conn_id);
         call_outcome_answered(plane, answer->call);
@@ -251,7 +251,7 @@ void call_plane_declare_end(struct call_plane *plane, const struct call_device *
 
 /* ---- users who may no longer call each other ---- */
 
-static void on_call_found_to_part(void *arg, const struct call_answer *answer)
+static void on_call_found_to_end(void *arg, const struct call_answer *answer)
 {
     struct call_command *command = arg;
     bool is_theirs =
@@ -264,12 +264,12 @@ static void on_call_found_to_part(void *arg, const struct call_answer *answer)
         free(command);
 }
 
-void call_plane_part(struct call_plane *plane, struct slice user, struct slice other)
+void call_plane_end_between(struct call_plane *plane, struct slice user, struct slice other)
 {
     struct call_command *command = call_command_make(&(struct call_command){
         .plane = plane, .device.user_id = user, .to = other, .done = on_unawaited_reply});
     if (command)
-        call_store_get(plane->store, SLICE_NONE, command->device.user_id, on_call_found_to_part,
+        call_store_get(plane->store, SLICE_NONE, command->device.user_id, on_call_found_to_end,
                        command);
 }
 

@@ -89,7 +89,7 @@ void call_plane_declare_end(struct call_plane *plane, const struct call_device *
                             call_plane_done done, void *arg);
 
 /* Two users may no longer call each other: ends the call between them, if any, as if `user` had ended it. */
-void call_plane_part(struct call_plane *plane, struct slice user, struct slice other);
+void call_plane_end_between(struct call_plane *plane, struct slice user, struct slice other);
 
 /* A device leaves for good: ends its call and detaches its connection. */
 void call_plane_leave(struct call_plane *plane, const struct call_device *device);

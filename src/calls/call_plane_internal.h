@@ -12,8 +12,8 @@ void call_plane_bind(struct call_plane *plane, const struct call_device *device)
 
 /* Returns whether the events of a repeated command must be sent: without a binding the store's answer to the
  * first command was lost, and no event was sent. */
-static inline bool call_plane_missed(const struct call_plane *plane,
-                                     const struct call_device *device)
+static inline bool call_plane_events_were_lost(const struct call_plane *plane,
+                                               const struct call_device *device)
 {
     return !call_bindings_has(&plane->bindings, &device->conn_id);
 }

@@ -16,7 +16,8 @@ static void on_call_requested(void *arg, const struct call_answer *answer)
     case CALL_DONE:
     case CALL_REPEATED:
         call_command_reply(command, answer->call);
-        if (answer->result == CALL_REPEATED && !call_plane_missed(plane, &command->device))
+        if (answer->result == CALL_REPEATED &&
+            !call_plane_events_were_lost(plane, &command->device))
             break;
         call_plane_bind(plane, &command->device);
         call_events_ring(plane->delivery, answer->call);

@@ -443,16 +443,16 @@ static void a_call_ends_when_its_users_may_no_longer_call(void **state)
     struct cast *cast = *state;
     struct call_plane *plane = &cast->world.gateways[0].calls;
     start_call(cast);
-    call_plane_part(plane, SLICE("bob"), SLICE("carol"));
-    call_plane_part(plane, SLICE("carol"), SLICE("alice"));
+    call_plane_end_between(plane, SLICE("bob"), SLICE("carol"));
+    call_plane_end_between(plane, SLICE("carol"), SLICE("alice"));
     call_world_check(&cast->world);
     assert_true(call_world_in_call(&cast->world, "alice"));
-    call_plane_part(plane, SLICE("bob"), SLICE("alice"));
+    call_plane_end_between(plane, SLICE("bob"), SLICE("alice"));
     expect_last_event(cast->alice, "call_ended hangup");
     expect_last_event(cast->bob, "call_ended hangup");
     expect_no_call(cast);
     assert_true(call_world_request(cast->alice, "bob", "d"));
-    call_plane_part(plane, SLICE("alice"), SLICE("bob"));
+    call_plane_end_between(plane, SLICE("alice"), SLICE("bob"));
     expect_last_event(cast->bob, "call_ended cancelled");
     expect_no_call(cast);
 }

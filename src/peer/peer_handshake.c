@@ -175,7 +175,7 @@ void peer_handshake_begin(struct peer_handshake *handshake, enum peer_role role,
         peer_handshake_append_hello(handshake, out);
 }
 
-const char *peer_handshake_broken_off(const struct peer_handshake *handshake)
+const char *peer_handshake_close_reason(const struct peer_handshake *handshake)
 {
     if (handshake->role == PEER_DIALS && handshake->state == PEER_HANDSHAKE_PROOF)
         return "refused: peer.secret may differ on the two sides";

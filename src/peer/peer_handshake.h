@@ -79,6 +79,6 @@ static inline struct slice peer_handshake_peer_name(const struct peer_handshake 
 }
 
 /* The reason to report when the other side closed the connection in this state. */
-const char *peer_handshake_broken_off(const struct peer_handshake *handshake);
+const char *peer_handshake_close_reason(const struct peer_handshake *handshake);
 
 #endif

@@ -90,7 +90,7 @@ static void a_wrong_secret_is_refused_before_the_acceptor_sends_its_proof(void *
     assert_int_equal(pair.acceptor.state, PEER_HANDSHAKE_REFUSED);
     assert_non_null(strstr(pair.acceptor.why, "peer.secret"));
     assert_int_equal(pair.from_acceptor.len, 0);
-    assert_non_null(strstr(peer_handshake_broken_off(&pair.dialler), "peer.secret"));
+    assert_non_null(strstr(peer_handshake_close_reason(&pair.dialler), "peer.secret"));
     end(&pair);
 }
 

@@ -94,7 +94,7 @@ static void on_peer_link_stream_ended(struct stream *stream)
     if (distrust)
         peer_link_close(link, distrust);
     else if (link->state == HANDSHAKE && cut)
-        peer_link_close(link, peer_handshake_broken_off(&link->handshake));
+        peer_link_close(link, peer_handshake_close_reason(&link->handshake));
     else if (stream->error)
         peer_link_close(link, strerror(stream->error));
     else

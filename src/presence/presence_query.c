@@ -201,7 +201,7 @@ static void on_query_cached_profiles_read(void *arg, const struct cached_profile
 static void on_query_profiles_read(void *arg, const struct ledger_profiles_outcome *outcome)
 {
     struct pending_query *query = arg;
-    if (cached_profiles_help(outcome->status)) {
+    if (cached_profiles_are_needed(outcome->status)) {
         cached_profiles_read(query->plane, query->viewer, query->users.ids, query->users.count,
                              on_query_cached_profiles_read, query);
         return;

@@ -205,7 +205,7 @@ void fleet_bus_use_hub(struct bus *bus, struct peer_hub *hub)
     fleet_bus_of(bus)->hub = hub;
 }
 
-bool fleet_bus_settled(const struct bus *bus)
+bool fleet_bus_is_settled(const struct bus *bus)
 {
     return redis_pubsub_settled(CONTAINER_OF(bus, struct fleet_bus, bus)->pubsub);
 }

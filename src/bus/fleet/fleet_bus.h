@@ -53,6 +53,6 @@ void fleet_bus_use_hub(struct bus *bus, struct peer_hub *hub);
 void fleet_bus_relay(void *port, struct slice topic, struct slice payload);
 
 /* Returns whether all subscriptions are live in Redis. */
-bool fleet_bus_settled(const struct bus *bus);
+bool fleet_bus_is_settled(const struct bus *bus);
 
 #endif

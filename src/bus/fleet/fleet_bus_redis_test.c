@@ -92,7 +92,7 @@ static bool is_settled(const struct fixture *fixture)
     bool settled = true;
     for (size_t i = 0; i < fixture->gateway_count; i++)
         settled &= redis_available(fixture->gateways[i].client) &&
-                   fleet_bus_settled(fixture->gateways[i].bus);
+                   fleet_bus_is_settled(fixture->gateways[i].bus);
     return settled;
 }
 

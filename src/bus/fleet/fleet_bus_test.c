@@ -100,7 +100,7 @@ static bool is_settled(const struct fixture *fixture)
     bool settled = peer_hub_open_links(fixture->hubs[0]) && peer_hub_open_links(fixture->hubs[1]);
     for (size_t i = 0; i < BUS_SUITE_PORTS && fixture->has_redis; i++)
         settled &= redis_available(fixture->gateways[i].client) &&
-                   fleet_bus_settled(fixture->gateways[i].bus);
+                   fleet_bus_is_settled(fixture->gateways[i].bus);
     return settled;
 }
 

@@ -18,7 +18,7 @@ struct target_lookup {
     size_t index;
 };
 
-bool cached_profiles_help(enum ledger_status status)
+bool cached_profiles_are_needed(enum ledger_status status)
 {
     return status == LEDGER_BUSY || status == LEDGER_TIMEOUT || status == LEDGER_UNAVAILABLE;
 }

@@ -28,7 +28,7 @@ struct cached_profile {
 typedef void (*cached_profiles_done)(void *arg, const struct cached_profile *profiles);
 
 /* Returns whether the ledger gave no answer, so that cached profiles are of use. */
-bool cached_profiles_help(enum ledger_status status);
+bool cached_profiles_are_needed(enum ledger_status status);
 
 /* `done` runs exactly once, possibly before this function returns. The ids must be valid until then. */
 void cached_profiles_read(struct presence_plane *plane, struct slice viewer,

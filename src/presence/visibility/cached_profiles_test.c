@@ -91,8 +91,8 @@ static void every_status_without_an_answer_uses_the_cache(void **unused)
         query(&alice, "\"bob\"");
         expect_seen(&alice, "\"status\":\"online\"");
     }
-    assert_false(cached_profiles_help(LEDGER_OK));
-    assert_false(cached_profiles_help(LEDGER_INVALID));
+    assert_false(cached_profiles_are_needed(LEDGER_OK));
+    assert_false(cached_profiles_are_needed(LEDGER_INVALID));
 }
 
 static void subscriptions_are_accepted(void **unused)
