@@ -7,7 +7,7 @@
 
 #include "calls/call_plane.h"
 
-/* The device holds a party of a call from now on, and this gateway is responsible for it. */
+/* Makes this gateway responsible for a device that holds a party of a call. */
 void call_plane_bind(struct call_plane *plane, const struct call_device *device);
 
 /* Returns whether the events of a repeated command must be sent: without a binding the store's answer to the

@@ -134,10 +134,10 @@ size_t peer_link_queued_bytes(const struct peer_link *link)
 static size_t peer_link_gather_bytes(struct stream *stream, struct iovec *out, size_t max)
 {
     struct peer_link *link = peer_link_of(stream);
-    struct slice pending = slice_after(buffer_slice(&link->out), link->out_sent);
+    struct slice unsent = slice_after(buffer_slice(&link->out), link->out_sent);
     (void)max;
-    *out = (struct iovec){(void *)pending.data, pending.len};
-    return pending.len > 0;
+    *out = (struct iovec){(void *)unsent.data, unsent.len};
+    return unsent.len > 0;
 }
 
 static bool on_peer_link_bytes_sent(struct stream *stream, size_t bytes)

@@ -81,8 +81,8 @@ static bool push_has_chat_open(const struct endpoint *endpoint, const struct id_
 }
 
 /* Narrows the view of the endpoint's subscription (NULL: it has none). Returns whether the endpoint must be
- * told: it lost what it saw or, without a subscription, sees what it did not. A subscription without a view
- * gets one from the query or the review that is pending. */
+ * told: its view changed or, without a subscription, the push selects it. A subscription without a view gets one
+ * from the query or the review that is pending. */
 static bool push_set_view(struct presence_plane *plane, struct endpoint *endpoint,
                           struct subscription *held, const struct push *push)
 {

@@ -27,7 +27,7 @@ bool resync_is_idle(const struct presence_plane *plane)
 
 /* ---- gaps ---- */
 
-/* Returns whether a subscriber has read the state, or is reading it now: one with another view. */
+/* Returns whether a subscriber has read the state, or is reading it: its view is not `unread_view`. */
 static bool resync_was_read(const struct topic *topic, uint8_t unread_view)
 {
     for (uint32_t i = 0; i < topic->count; i++)

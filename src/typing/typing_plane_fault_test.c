@@ -20,8 +20,8 @@ static void connect_bob(void)
     client_expect(&bob, "chat_snapshot");
 }
 
-/* Returns whether bob sees alice typing after all messages that came. A connection for whose message there was
- * no memory is closed; bob connects again then. */
+/* Returns whether bob sees alice typing after all messages that came. His connection is closed if there was no
+ * memory for a message; he connects again then. */
 static bool sees_typing(bool before)
 {
     while (client_next(&bob) == CLIENT_TEXT)

@@ -44,7 +44,7 @@ static struct slice typer_user(const struct typer *typer)
     return (struct slice){typer->user_id, typer->user_id_len};
 }
 
-/* Returns whether viewers must be told, and the visibility was read, which decides which of them. */
+/* Returns whether a change waits to be sent. Without a visibility nobody may be told. */
 static bool typer_has_unsent_change(const struct typer *typer)
 {
     return typer->typing != typer->shown && typer->visibility;

@@ -149,7 +149,7 @@ static void on_accepted_peer_opened(struct peer_link *link, void *arg, struct sl
     pending_peers_remove(&entry->hub->pending, &entry->pending);
     entry->is_self = slice_equal(name, entry->hub->options.name);
     if (entry->is_self)
-        peer_link_close(link, "closed"); /* our own dialler, which sees it too */
+        peer_link_close(link, "closed"); /* this hub dialled itself; its dialler ends too */
     else
         peer_roster_opened(entry, name);
 }

@@ -3,7 +3,7 @@
  *
  * It decides from the target's settings and the relation between viewer and target; it keeps no state. A
  * blocked viewer gets exactly what the setting `nobody` shows, so that a block cannot be recognised; a user
- * who blocks somebody sees of them what a user without a relation sees. Everybody sees themselves.
+ * who blocks somebody sees them as a user without a relation does. Everybody sees themselves.
  */
 #ifndef ROLLCALL_PRESENCE_VISIBILITY_PRIVACY_H
 #define ROLLCALL_PRESENCE_VISIBILITY_PRIVACY_H

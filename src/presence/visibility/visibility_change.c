@@ -77,7 +77,7 @@ static void relation_change_send_pass(struct relation_change *relation, bool oth
     relation_change_next_pass(relation);
 }
 
-/* The viewer's view cannot be decided now. The review that this starts hides the target until it is. */
+/* The viewer's view cannot be decided now. The review that this starts hides the target until then. */
 static void relation_change_leave_to_review(struct relation_change *relation)
 {
     presence_publish_privacy(relation->plane, relation_change_target(relation));

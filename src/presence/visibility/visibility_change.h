@@ -2,7 +2,7 @@
  * Visibility changes: every change of a setting, a contact or a block comes through here once it is
  * committed; nothing else may change a view.
  *
- * Each drops the cached social graphs and then tells all viewers what privacy decides now: viewers who lose
+ * Each drops the cached social graphs and then sends all viewers what privacy decides now: viewers who lose
  * visibility are told `unknown` once and then nothing; viewers who gain it are told the current state.
  *
  *   a setting    all subscribers (reviewed on their gateways), all contacts, everybody with a chat open

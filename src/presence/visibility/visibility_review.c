@@ -123,8 +123,8 @@ static bool review_set_views(struct presence_plane *plane, struct slice viewer,
     return needs_state;
 }
 
-/* The viewers see nothing until the next try. The try is for them alone: other viewers have reviews of
- * their own. */
+/* The viewers see nothing until the next try, which is only for them: other viewers have reviews of their
+ * own. */
 static void review_suspend(struct review *review)
 {
     for (size_t i = 0; i < review->viewer_count; i++) {
