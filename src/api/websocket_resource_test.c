@@ -43,7 +43,7 @@ static unsigned request_upgrade_with_token(const char *target, const char *heade
 static void expect_refused(unsigned status, unsigned expected)
 {
     assert_int_equal(status, expected);
-    assert_int_equal(world.handlers->session_count, 0);
+    assert_int_equal(world.sessions->session_count, 0);
     assert_int_equal(world_leases(&world, "alice", NULL), 0);
     client_hang_up(&alice);
 }
@@ -106,12 +106,12 @@ static void frames_sent_while_the_token_is_verified_are_not_lost(void **unused)
                  "GET /v1/ws HTTP/1.1\r\nHost: test\r\n" UPGRADE VERSION KEY
                  "Authorization: Bearer %s\r\n\r\n",
                  token);
-    world.handlers->verifier->per_turn = 0; /* the token waits */
+    world.sessions->verifier->per_turn = 0; /* the token waits */
     world_turn(&world);
     world_turn(&world);
     client_frame(&alice, CLIENT_TEXT, heartbeat, strlen(heartbeat));
     world_turn(&world);
-    world.handlers->verifier->per_turn = 32;
+    world.sessions->verifier->per_turn = 32;
     assert_int_equal(client_response(&alice), 101);
     client_expect(&alice, "connection_established");
     client_expect(&alice, "heartbeat_ack");
@@ -185,7 +185,7 @@ static void handshakes_are_limited_per_turn_and_in_number(void **unused)
                      token);
     for (size_t opened = PER_TURN; opened <= WAITING_MAX; opened += PER_TURN) {
         world_turn(&world);
-        assert_int_equal(world.handlers->session_count, opened);
+        assert_int_equal(world.sessions->session_count, opened);
     }
     int refused = 0;
     for (int i = 0; i < CLIENTS; i++) {
@@ -202,7 +202,7 @@ static void handshakes_are_limited_per_turn_and_in_number(void **unused)
 
 static void start_handshake(struct client *client)
 {
-    world.handlers->verifier->per_turn = 0;
+    world.sessions->verifier->per_turn = 0;
     client_dial(client, &world, 0);
     client_print(client,
                  "GET /v1/ws HTTP/1.1\r\nHost: test\r\n" UPGRADE VERSION KEY
@@ -210,7 +210,7 @@ static void start_handshake(struct client *client)
                  token);
     world_turn(&world);
     world_turn(&world);
-    assert_int_equal(world.handlers->verifier->pending, 1);
+    assert_int_equal(world.sessions->verifier->pending, 1);
 }
 
 static void client_that_vanishes_while_its_token_waits_leaves_nothing(void **unused)
@@ -220,10 +220,10 @@ static void client_that_vanishes_while_its_token_waits_leaves_nothing(void **unu
     start_handshake(&alice);
     close(alice.fd);
     world_turn(&world);
-    world.handlers->verifier->per_turn = 32;
+    world.sessions->verifier->per_turn = 32;
     world_settle(&world);
-    assert_int_equal(world.handlers->session_count, 0);
-    assert_int_equal(world.handlers->connections.count, 0);
+    assert_int_equal(world.sessions->session_count, 0);
+    assert_int_equal(world.sessions->connections.count, 0);
     assert_int_equal(world.rest->listener.connection_count, 0);
     assert_int_equal(world_leases(&world, "alice", NULL), 0);
     world_close(&world);
@@ -239,7 +239,7 @@ static void drain_that_begins_while_a_token_waits_refuses_the_handshake(void **u
     start_handshake(&alice);
     gateway_drain(world.gateway);
     world_turn(&world);
-    world.handlers->verifier->per_turn = 32;
+    world.sessions->verifier->per_turn = 32;
     assert_int_equal(client_response(&alice), 503);
     client_expect_closing(&bob, "draining", 1001); /* no change of alice before it */
     client_hang_up(&alice);
@@ -253,11 +253,11 @@ static void connection_closed_while_its_token_waits_is_not_upgraded(void **unuse
     (void)unused;
     open_with(WORLD_DEFAULTS);
     start_handshake(&alice);
-    world.handlers->verifier->per_turn = 32;
+    world.sessions->verifier->per_turn = 32;
     http_listener_close_all(
         &world.rest->listener); /* the verifier runs before the socket is closed */
     client_expect_end(&alice);
-    assert_int_equal(world.handlers->connections.count, 0);
+    assert_int_equal(world.sessions->connections.count, 0);
     assert_int_equal(world_leases(&world, "alice", NULL), 0);
     world_close(&world);
 }

@@ -73,10 +73,10 @@ struct gateway_info gateway_describe(const struct gateway *gateway)
 {
     const struct fleet *fleet = gateway->parts.fleet;
     return (struct gateway_info){
-        .gateway_id = gateway->handlers.gateway_id,
-        .connections = gateway->handlers.session_count,
+        .gateway_id = gateway->sessions.gateway_id,
+        .connections = gateway->sessions.session_count,
         .started_at_ms = gateway->parts.started_at_ms,
-        .draining = gateway->handlers.draining,
+        .draining = gateway->sessions.draining,
         .peer_address = fleet ? slice_of(fleet->peer_address) : SLICE(""),
     };
 }
@@ -94,7 +94,7 @@ void gateway_report(struct gateway *gateway)
  * or this is a fleet, where the report of the housekeeping is soon enough. */
 static int64_t gateway_report_due_ms(const struct gateway *gateway)
 {
-    bool reported = gateway->handlers.session_count == gateway->connections_reported;
+    bool reported = gateway->sessions.session_count == gateway->connections_reported;
     return reported || gateway->parts.fleet ? INT64_MAX : gateway->reported_at_ms + REPORT_MS;
 }
 
@@ -117,7 +117,7 @@ static void gateway_turn(struct gateway *gateway)
 void gateway_sample(void *arg)
 {
     struct gateway *gateway = arg;
-    const struct connection_context *connections = &gateway->handlers.connections;
+    const struct connection_context *connections = &gateway->sessions.connections;
     size_t unhealthy_per_mille =
         connections->count ? connections->unhealthy_count * 1000 / connections->count : 0;
     bool redis = gateway->redis && redis_available(gateway->redis);
@@ -220,7 +220,7 @@ uint16_t gateway_port(const struct gateway *gateway)
 void gateway_start(struct gateway *gateway)
 {
     char topic[ROUTER_TOPIC_BYTES_MAX];
-    bus_subscribe(gateway->bus, delivery_topic(topic, gateway->handlers.gateway_id));
+    bus_subscribe(gateway->bus, delivery_topic(topic, gateway->sessions.gateway_id));
     bus_subscribe(gateway->bus, BUS_TOPIC_ALL);
     gateway_backends_start(gateway);
     gateway_housekeep(&gateway->housekeeping);

@@ -53,7 +53,7 @@ static void on_gateway_forgotten(void *arg)
     struct gateway *gateway = arg;
     log_warn("gateway_forgotten", "gateway=%s reason=%s", gateway->id,
              log_sentence(SLICE("Redis lost its data; every lease is registered again")));
-    session_renew_all(&gateway->handlers);
+    session_renew_all(&gateway->sessions);
 }
 
 /* Only sessions that can be recovered need offsets. */

@@ -31,7 +31,7 @@ static void compose_identity(struct gateway *gateway)
         snprintf(gateway->id, sizeof(gateway->id), "%s", node_id);
     else
         snprintf(gateway->id, sizeof(gateway->id), "%s-%zu", node_id, gateway->index);
-    gateway->handlers.gateway_id = slice_of(gateway->id);
+    gateway->sessions.gateway_id = slice_of(gateway->id);
 }
 
 static void on_ledger_answered(void *arg, struct ledger_request *done)
@@ -73,8 +73,8 @@ static bool compose_chats(struct gateway *gateway)
         .metrics = &gateway->metrics,
         .typing = typing,
     };
-    gateway->handlers.chats = &gateway->chats;
-    gateway->handlers.typing = typing;
+    gateway->sessions.chats = &gateway->chats;
+    gateway->sessions.typing = typing;
     return typing_views_init(&typing->views, gateway->parts.hash_seed);
 }
 
@@ -84,8 +84,8 @@ static bool compose_calls(struct gateway *gateway)
     gateway->calls.delivery = &gateway->delivery;
     gateway->calls.random = &gateway->random;
     gateway->calls.is_connected = session_is_connected;
-    gateway->calls.arg = &gateway->handlers;
-    gateway->handlers.calls = &gateway->calls;
+    gateway->calls.arg = &gateway->sessions;
+    gateway->sessions.calls = &gateway->calls;
     return call_plane_init(&gateway->calls, gateway->parts.hash_seed);
 }
 
@@ -104,7 +104,7 @@ static bool compose_messages(struct gateway *gateway)
         .started_at_ms = gateway->parts.started_at_ms,
         .replays = gateway->index == 0,
     };
-    gateway->handlers.messages = &gateway->messages.plane;
+    gateway->sessions.messages = &gateway->messages.plane;
     return gateway_messages_make(&gateway->messages, &parts);
 }
 
@@ -124,26 +124,26 @@ static void compose_presence(struct gateway *gateway)
     presence->on_lease_lost = session_on_lease_lost;
     presence->on_renewal_failed = session_on_lease_unrenewed;
     presence->connected_since = session_known_since;
-    presence->session_arg = &gateway->handlers;
+    presence->session_arg = &gateway->sessions;
     presence_init(presence);
     presence->resync.refresh_chat = chat_commands_refresh_chat;
 }
 
 static bool compose_handlers(struct gateway *gateway)
 {
-    struct session_context *handlers = &gateway->handlers;
-    handlers->config = gateway->parts.config;
-    handlers->loop = &gateway->loop;
-    handlers->random = &gateway->random;
-    handlers->metrics = &gateway->metrics;
-    handlers->encoder = &gateway->encoder;
-    handlers->router = &gateway->router;
-    handlers->delivery = &gateway->delivery;
-    handlers->presence = &gateway->presence;
-    handlers->ledger = &gateway->ledger;
-    handlers->verifier = &gateway->verifier;
-    session_context_init_tasks(handlers);
-    return connection_context_init(&handlers->connections, handlers->config, &gateway->loop,
+    struct session_context *sessions = &gateway->sessions;
+    sessions->config = gateway->parts.config;
+    sessions->loop = &gateway->loop;
+    sessions->random = &gateway->random;
+    sessions->metrics = &gateway->metrics;
+    sessions->encoder = &gateway->encoder;
+    sessions->router = &gateway->router;
+    sessions->delivery = &gateway->delivery;
+    sessions->presence = &gateway->presence;
+    sessions->ledger = &gateway->ledger;
+    sessions->verifier = &gateway->verifier;
+    session_context_init_tasks(sessions);
+    return connection_context_init(&sessions->connections, sessions->config, &gateway->loop,
                                    &gateway->encoder, &gateway->metrics, &gateway->random);
 }
 
@@ -158,7 +158,7 @@ static void compose_rest(struct gateway *gateway)
         .config = gateway->parts.config,
     };
     http_listener_init(&rest->listener);
-    rest->sessions = &gateway->handlers;
+    rest->sessions = &gateway->sessions;
     rest->exposition = gateway->parts.exposition;
     rest->sample = gateway_sample;
     rest->sample_arg = gateway;
@@ -175,8 +175,8 @@ static bool compose_socketio(struct gateway *gateway)
     socketio->place.worker = (uint16_t)gateway->index;
     if (gateway->parts.board)
         handover_board_put(gateway->parts.board, gateway->index, socketio, &gateway->mailbox);
-    socketio_context_limit(&gateway->handlers.connections);
-    return socketio_context_init(socketio, &gateway->rest, &gateway->handlers,
+    socketio_context_limit(&gateway->sessions.connections);
+    return socketio_context_init(socketio, &gateway->rest, &gateway->sessions,
                                  gateway->parts.hash_seed);
 }
 
@@ -191,7 +191,7 @@ static void compose_delivery(struct gateway *gateway)
         .is_connection = session_is_connection,
         .is_device = session_is_device,
         .on_close = gateway_close_session,
-        .arg = &gateway->handlers,
+        .arg = &gateway->sessions,
         .on_presence = push_received,
         .presence_arg = &gateway->presence,
     };
@@ -261,7 +261,7 @@ void gateway_free(struct gateway **gateway)
     typing_views_free(&freed->typing.views);
     socketio_context_free(&freed->socketio);
     router_free(&freed->router);
-    connection_context_free(&freed->handlers.connections);
+    connection_context_free(&freed->sessions.connections);
     encoder_free(&freed->encoder);
     stream_set_free(&freed->streams);
     tls_context_drop(&freed->rest.listener.tls);

@@ -45,14 +45,14 @@ void gateway_on_drain_timeout(struct wheel_timer *timer)
 
 void gateway_start_drain(struct gateway *gateway)
 {
-    if (gateway->handlers.draining)
+    if (gateway->sessions.draining)
         return;
     log_info("draining", "gateway=%s connections=%zu", gateway->id,
-             gateway->handlers.session_count);
-    gateway->handlers.draining = true;
-    gateway->handlers.connections.close_timeout_ms = DRAIN_CLOSE_TIMEOUT_MS;
+             gateway->sessions.session_count);
+    gateway->sessions.draining = true;
+    gateway->sessions.connections.close_timeout_ms = DRAIN_CLOSE_TIMEOUT_MS;
     listener_close(&gateway->listener);
-    struct drain_walk walk = {.gateway = gateway, .total = gateway->handlers.session_count};
+    struct drain_walk walk = {.gateway = gateway, .total = gateway->sessions.session_count};
     table_each(&gateway->router.routes, drain_gateway_route, &walk);
     http_listener_drain(&gateway->rest.listener);
     echo_end_all(&gateway->rest.echoes);
@@ -67,7 +67,7 @@ void gateway_start_drain(struct gateway *gateway)
  * /readyz. The last-seen times of the last sessions are written at once, not with the next batch. */
 bool gateway_is_drained(struct gateway *gateway)
 {
-    if (!gateway->handlers.draining || gateway->handlers.connections.count)
+    if (!gateway->sessions.draining || gateway->sessions.connections.count)
         return false;
     /* No session is left, so no further request is moved here; those moved before are still in the
      * mailbox. */

@@ -46,7 +46,7 @@ struct gateway {
     struct call_plane calls;
     struct chat_plane chats;
     struct gateway_messages messages;
-    struct session_context handlers;
+    struct session_context sessions;
     struct api_context rest;
     struct socketio_context socketio;
     struct delivery delivery;

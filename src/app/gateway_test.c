@@ -60,7 +60,7 @@ static void drain_warns_at_once_and_spreads_the_closings(void **unused)
             client_hang_up(&clients[i]);
         }
         if (ms < CLOSINGS_MS)
-            assert_int_equal(world.handlers->session_count, expected);
+            assert_int_equal(world.sessions->session_count, expected);
         world_advance(&world, 100);
     }
     world_advance(&world, 2000); /* the last-seen times are stored */
@@ -74,9 +74,9 @@ static void drain_closes_clients_that_do_not_answer(void **unused)
     connect_all(WORLD_SETS("gateway.shutdown.drain_timeout_seconds=0"));
     world_drain(&world);
     world_advance(&world, CLOSE_TIMEOUT_MS - 1);
-    assert_int_equal(world.handlers->connections.count, CLIENTS);
+    assert_int_equal(world.sessions->connections.count, CLIENTS);
     world_advance(&world, 1);
-    assert_int_equal(world.handlers->connections.count, 0);
+    assert_int_equal(world.sessions->connections.count, 0);
     for (int i = 0; i < CLIENTS; i++)
         client_hang_up(&clients[i]);
     world_close(&world);
@@ -128,7 +128,7 @@ static void memory_pressure_closes_some_and_refuses_new_connections(void **unuse
     connect_all(WORLD_DEFAULTS);
     world.config.gateway.memory_limit_bytes = 1;
     memory_pressure_check(world.rest);
-    assert_int_equal(world.handlers->session_count, CLIENTS - 1); /* one in twenty, at least one */
+    assert_int_equal(world.sessions->session_count, CLIENTS - 1); /* one in twenty, at least one */
     client_dial(&late, &world, 0);
     assert_int_equal(client_response(&late), 503);
     client_hang_up(&late);
@@ -165,7 +165,7 @@ static void connections_with_queued_bytes_are_shed_first(void **unused)
     world.config.gateway.memory_limit_bytes = 1;
     memory_pressure_check(world.rest);
     assert_null(world_session(&world, "slow"));
-    assert_int_equal(world.handlers->session_count, CLIENTS);
+    assert_int_equal(world.sessions->session_count, CLIENTS);
     world.config.gateway.memory_limit_bytes = 0;
     client_hang_up(&slow);
     for (int i = 0; i < CLIENTS; i++)
@@ -181,9 +181,9 @@ static void all_devices_of_a_user_can_be_shed(void **unused)
     for (int i = 0; i < 30; i++)
         client_connect(&devices[i], &world, "alice");
     world.config.gateway.memory_limit_bytes = 1;
-    for (int second = 0; world.handlers->session_count && second < 60; second++)
+    for (int second = 0; world.sessions->session_count && second < 60; second++)
         memory_pressure_check(world.rest);
-    assert_int_equal(world.handlers->session_count, 0);
+    assert_int_equal(world.sessions->session_count, 0);
     world.config.gateway.memory_limit_bytes = 0;
     for (int i = 0; i < 30; i++)
         client_hang_up(&devices[i]);
@@ -226,9 +226,9 @@ static void drain_starts_although_the_mailbox_is_full(void **unused)
     open_world_with_full_mailbox();
     gateway_drain(world.gateway);
     world_settle(&world);
-    assert_false(world.handlers->draining);
+    assert_false(world.sessions->draining);
     world_advance(&world, 1000);
-    assert_true(world.handlers->draining);
+    assert_true(world.sessions->draining);
     world_close(&world);
 }
 
@@ -256,7 +256,7 @@ static void silent_connections_are_shown_as_a_share(void **unused)
     client_hang_up(&clients[1]);
     world_advance(&world, housekeeping_ms);
     assert_int_equal(world_metric(&world, METRIC_PRESENCE_STALE_RATIO), 0);
-    assert_int_equal(world.handlers->connections.unhealthy_count, 0);
+    assert_int_equal(world.sessions->connections.unhealthy_count, 0);
     world_close(&world);
 }
 

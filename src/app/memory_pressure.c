@@ -8,7 +8,7 @@
 #include <malloc.h>
 
 struct shedding {
-    struct session_context *handlers;
+    struct session_context *sessions;
     size_t left;
     bool only_queued; /* the first pass takes only connections with queued bytes */
 };
@@ -26,7 +26,7 @@ static void shed_route_connections(struct table_node *node, void *arg)
             continue;
         shedding->left--;
         connection_end(&session->connection, CLOSING_MEMORY_PRESSURE,
-                       (int64_t)random_below(shedding->handlers->random, MEMORY_RECONNECT_MS));
+                       (int64_t)random_below(shedding->sessions->random, MEMORY_RECONNECT_MS));
         if (last) /* the route may be gone with its last endpoint */
             return;
     }
@@ -34,8 +34,8 @@ static void shed_route_connections(struct table_node *node, void *arg)
 
 void memory_pressure_check(struct api_context *context)
 {
-    struct session_context *handlers = context->sessions;
-    size_t limit = handlers->config->gateway.memory_limit_bytes;
+    struct session_context *sessions = context->sessions;
+    size_t limit = sessions->config->gateway.memory_limit_bytes;
     if (limit == 0)
         return;
     int64_t known = process_resident_bytes();
@@ -46,12 +46,12 @@ void memory_pressure_check(struct api_context *context)
         return;
     log_warn("memory_pressure", "resident_bytes=%zu limit_bytes=%zu", resident, limit);
     context->shedding = true;
-    size_t count = handlers->session_count / MEMORY_SHED_SHARE + 1;
-    struct shedding shedding = {.handlers = handlers,
+    size_t count = sessions->session_count / MEMORY_SHED_SHARE + 1;
+    struct shedding shedding = {.sessions = sessions,
                                 .left = count < MEMORY_SHED_MAX ? count : MEMORY_SHED_MAX,
                                 .only_queued = true};
-    table_each(&handlers->router->routes, shed_route_connections, &shedding);
+    table_each(&sessions->router->routes, shed_route_connections, &shedding);
     shedding.only_queued = false;
-    table_each(&handlers->router->routes, shed_route_connections, &shedding);
+    table_each(&sessions->router->routes, shed_route_connections, &shedding);
     malloc_trim(0);
 }

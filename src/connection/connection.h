@@ -32,7 +32,7 @@
  * level on, a state that replaces none in the queue is shed, which leaves the space to owed messages. These
  * are never replaced, reordered or removed. From the first one that does not fit they are refused:
  * connection_queue() returns false, and the owner lists them in `sync_from`. When the queue is below the
- * warning level again, `on_recovered` makes up for shed states.
+ * warning level again, `on_caught_up` makes up for shed states.
  *
  * Pending replies: an end that is known in advance (draining, lifetime, token) waits for them,
  * CONNECTION_OWED_MAX_MS at most; `closing` is set meanwhile and new commands are refused.
@@ -74,7 +74,7 @@ struct connection_owner {
      * borrowed and used at once. */
     size_t (*sync_from)(const struct connection *connection, const struct sync_point **points);
     /* May be NULL. The queue is below the warning level again after states were shed: send the current states. */
-    void (*on_recovered)(struct connection *connection);
+    void (*on_caught_up)(struct connection *connection);
     /* May be NULL: a WebSocket ping is sent. Asks the client for a sign of life; false: out of memory. */
     bool (*send_ping)(struct connection *connection);
     /* May be NULL. The connection's user, for the log; empty while unknown. */

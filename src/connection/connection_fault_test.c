@@ -145,7 +145,7 @@ static void end_play(void)
     leave(&alice);
     leave(&bob);
     world_advance(&world, 20000);
-    assert_int_equal(world.handlers->connections.count, 0);
+    assert_int_equal(world.sessions->connections.count, 0);
     assert_int_equal(world.rest->listener.connection_count, 0);
     assert_int_equal(world_leases(&world, "alice", NULL), 0);
     assert_int_equal(world_leases(&world, "bob", NULL), 0);

@@ -92,8 +92,8 @@ void connection_check_level(struct connection *connection)
         connection->grace_until_ms = 0;
         bool shed = connection->shed;
         connection->shed = false;
-        if (shed && connection->state == CONNECTION_OPEN && connection->owner->on_recovered)
-            connection->owner->on_recovered(connection);
+        if (shed && connection->state == CONNECTION_OPEN && connection->owner->on_caught_up)
+            connection->owner->on_caught_up(connection);
         return;
     }
     if (!connection->warned) {

@@ -122,7 +122,7 @@ static void close_frame_is_answered_with_its_code_and_the_socket_is_closed(void 
     client_frame(&alice, CLIENT_CLOSE, "\x03\xe8goodbye", 9);
     client_expect_close(&alice, 1000);
     client_expect_end(&alice);
-    assert_int_equal(world.handlers->connections.count, 0);
+    assert_int_equal(world.sessions->connections.count, 0);
     client_connect(&bob, &world, "bob");
     client_frame(&bob, CLIENT_CLOSE, "", 0);
     client_expect_close(&bob, 1005);
@@ -205,8 +205,8 @@ static void client_that_vanishes_is_gone_at_once(void **unused)
     client_connect(&alice, &world, "alice");
     client_connect(&bob, &world, "bob");
     client_hang_up(&alice);
-    assert_int_equal(world.handlers->session_count, 1);
-    assert_int_equal(world.handlers->connections.count, 1);
+    assert_int_equal(world.sessions->session_count, 1);
+    assert_int_equal(world.sessions->connections.count, 1);
     assert_int_equal(world_metric(&world, METRIC_CONNECTIONS_ACTIVE), 1);
     assert_int_equal(world_presence(&world, "alice").status, PRESENCE_OFFLINE);
     client_hang_up(&bob);
@@ -226,11 +226,11 @@ static void client_that_goes_on_sending_after_a_violation_gets_the_close_frame(v
     }
     client_expect_close(&alice, 1002);
     assert_int_equal(client_next(&alice), CLIENT_END);
-    assert_int_equal(world.handlers->connections.count, 1);
+    assert_int_equal(world.sessions->connections.count, 1);
     assert_null(world_session(&world, "alice"));
     assert_int_equal(world_metric(&world, METRIC_PROTOCOL_ERRORS), 1);
     client_hang_up(&alice);
-    assert_int_equal(world.handlers->connections.count, 0);
+    assert_int_equal(world.sessions->connections.count, 0);
 }
 
 static void client_that_stays_after_a_violation_is_cut_off_after_the_timeout(void **unused)
@@ -240,9 +240,9 @@ static void client_that_stays_after_a_violation_is_cut_off_after_the_timeout(voi
     client_write(&alice, "\xff\xff\xff\xff", 4);
     client_expect_close(&alice, 1002);
     world_advance(&world, CLOSE_TIMEOUT_MS - 1);
-    assert_int_equal(world.handlers->connections.count, 1);
+    assert_int_equal(world.sessions->connections.count, 1);
     world_advance(&world, 1);
-    assert_int_equal(world.handlers->connections.count, 0);
+    assert_int_equal(world.sessions->connections.count, 0);
     client_hang_up(&alice);
 }
 
@@ -256,7 +256,7 @@ static void violation_while_ending_does_not_prolong_the_end(void **unused)
     client_write(&alice, "\xff\xff\xff\xff", 4);
     assert_int_equal(client_next(&alice), CLIENT_END);
     client_hang_up(&alice);
-    assert_int_equal(world.handlers->connections.count, 0);
+    assert_int_equal(world.sessions->connections.count, 0);
 }
 
 static void message_beyond_the_limit_closes_with_1009(void **unused)

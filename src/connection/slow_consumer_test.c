@@ -199,9 +199,9 @@ static void client_that_never_reads_is_cut_off_when_the_close_times_out(void **u
     push_one();
     world_advance(&world, GRACE_MS);
     assert_null(world_session(&world, "alice"));
-    assert_int_equal(world.handlers->connections.count, 1);
+    assert_int_equal(world.sessions->connections.count, 1);
     world_advance(&world, world.config.gateway.close_timeout_ms);
-    assert_int_equal(world.handlers->connections.count, 0);
+    assert_int_equal(world.sessions->connections.count, 0);
 }
 
 static void full_queue_takes_nothing_more_and_the_connection_ends(void **unused)

@@ -371,7 +371,7 @@ static void drain_timeout_closes_connections_with_pending_requests(void **unused
     (void)unused;
     char token[WORLD_TOKEN_BYTES_MAX];
     world_token(&world, "alice", "", 60000, token);
-    world.handlers->ledger->time_limit_ms = 3600000;
+    world.sessions->ledger->time_limit_ms = 3600000;
     world.ledger.holding = true;
     send_request("GET", "/v1/me", token);
     world_settle(&world);

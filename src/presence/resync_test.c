@@ -275,7 +275,7 @@ static void all_viewers_of_a_chat_get_a_snapshot_over_several_runs(void **unused
 {
     (void)unused;
     static struct endpoint crowd[CROWD];
-    struct router *router = world.handlers->router;
+    struct router *router = world.sessions->router;
     for (unsigned i = 0; i < CROWD; i++) {
         char name[16];
         snprintf(name, sizeof(name), "crowd%u", i);

@@ -94,7 +94,7 @@ static int tear_down(void **state)
 
 static void begin(const char *with_token)
 {
-    assert_true(admission_begin(&client.admission, world.handlers, &HOOKS, slice_of(with_token),
+    assert_true(admission_begin(&client.admission, world.sessions, &HOOKS, slice_of(with_token),
                                 SLICE("phone")));
     assert_int_equal(client.ends, 0); /* never before it returns */
 }
@@ -123,7 +123,7 @@ static void a_client_without_a_device_gets_the_connection_id_as_one(void **state
     (void)state;
     char expected[ULID_TEXT_LEN];
     assert_true(
-        admission_begin(&client.admission, world.handlers, &HOOKS, slice_of(token), SLICE_NONE));
+        admission_begin(&client.admission, world.sessions, &HOOKS, slice_of(token), SLICE_NONE));
     ulid_write(expected, &client.admission.conn_id);
     assert_true(slice_equal(admission_device(&client.admission),
                             (struct slice){expected, sizeof(expected)}));
@@ -164,9 +164,9 @@ static void a_draining_gateway_refuses_without_asking_the_transport(void **state
 {
     (void)state;
     begin(token);
-    world.handlers->draining = true;
+    world.sessions->draining = true;
     world_settle(&world);
-    world.handlers->draining = false;
+    world.sessions->draining = false;
     expect_end(ADMISSION_UNAVAILABLE, "e", 0);
     assert_string_equal(client.text, "this gateway is draining");
 }
@@ -201,9 +201,9 @@ static void a_drain_that_begins_while_it_is_prepared_closes_the_lease(void **sta
     client.is_slow = true;
     begin(token);
     world_settle(&world);
-    world.handlers->draining = true;
+    world.sessions->draining = true;
     admission_resume(&client.admission);
-    world.handlers->draining = false;
+    world.sessions->draining = false;
     world_settle(&world);
     expect_end(ADMISSION_NOT_REGISTERED, "rpe", 0);
 }
@@ -233,11 +233,11 @@ static void a_lease_that_the_store_refuses_ends_the_admission(void **state)
 static void a_full_verifier_refuses_at_once_and_ends_nothing(void **state)
 {
     (void)state;
-    size_t pending_max = world.handlers->verifier->pending_max;
-    world.handlers->verifier->pending_max = 0;
-    assert_false(admission_begin(&client.admission, world.handlers, &HOOKS, slice_of(token),
+    size_t pending_max = world.sessions->verifier->pending_max;
+    world.sessions->verifier->pending_max = 0;
+    assert_false(admission_begin(&client.admission, world.sessions, &HOOKS, slice_of(token),
                                  SLICE("phone")));
-    world.handlers->verifier->pending_max = pending_max;
+    world.sessions->verifier->pending_max = pending_max;
     world_settle(&world);
     assert_int_equal(client.ends, 0);
 }

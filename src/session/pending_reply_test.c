@@ -116,7 +116,7 @@ static void reply_to_a_client_that_has_gone_is_dropped(void **unused)
     assert_int_equal(world_metric(&world, METRIC_SUBSCRIPTIONS), 0);
     fake_ledger_release_all(&world.ledger);
     world_settle(&world);
-    assert_int_equal(world.handlers->ledger->outstanding, 0);
+    assert_int_equal(world.sessions->ledger->outstanding, 0);
 }
 
 static void reply_to_an_ending_connection_is_dropped(void **unused)

@@ -110,7 +110,7 @@ bool session_owes_replies(const struct connection *connection)
     return CONTAINER_OF(connection, struct session, connection)->pending_reply_count > 0;
 }
 
-void session_on_recovered(struct connection *connection)
+void session_on_caught_up(struct connection *connection)
 {
     presence_refresh(session_of_connection(connection));
     chat_commands_refresh(session_of_connection(connection));
@@ -166,7 +166,7 @@ static const struct connection_owner SESSION_OWNER = {
     .on_left = on_session_left,
     .owes_replies = session_owes_replies,
     .sync_from = session_sync_from,
-    .on_recovered = session_on_recovered,
+    .on_caught_up = session_on_caught_up,
     .user_id = session_user_of,
     .on_gone = on_session_gone,
 };

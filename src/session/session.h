@@ -91,7 +91,7 @@ void session_receive(struct session *session, const struct message *message);
 /* Hooks for the connection_owner of a session. */
 int64_t session_on_tick(struct connection *connection);
 bool session_owes_replies(const struct connection *connection);
-void session_on_recovered(struct connection *connection);
+void session_on_caught_up(struct connection *connection);
 size_t session_sync_from(const struct connection *connection, const struct sync_point **points);
 struct slice session_user_of(const struct connection *connection);
 

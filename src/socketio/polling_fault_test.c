@@ -74,7 +74,7 @@ static void join(void)
 
 static void send_event(void)
 {
-    delivery_send(world.handlers->delivery, &SLICE("alice"), 1,
+    delivery_send(world.sessions->delivery, &SLICE("alice"), 1,
                   &(struct message){.type = MESSAGE_DELIVERY, .data = SLICE("{\"owed\":1}")}, NULL);
     world_settle(&world);
 }

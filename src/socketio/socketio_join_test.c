@@ -254,12 +254,12 @@ static void client_that_waits_longest_to_join_is_displaced_at_the_limit(void **u
     while (client_next(&alice) == CLIENT_CLOSE)
         ;
     assert_true(alice.ended);
-    assert_int_equal(socketio_context_of_sessions(world.handlers)->waiting_count, 2);
+    assert_int_equal(socketio_context_of_sessions(world.sessions)->waiting_count, 2);
     assert_int_equal(world_metric(&world, METRIC_CONNECTIONS_DISPLACED), 1);
     join(&bob, "bob");
     join(&dave, "dave");
     client_expect_nothing(&carol);
-    assert_int_equal(socketio_context_of_sessions(world.handlers)->waiting_count, 0);
+    assert_int_equal(socketio_context_of_sessions(world.sessions)->waiting_count, 0);
     client_hang_up(&bob);
     client_hang_up(&carol);
     client_hang_up(&dave);

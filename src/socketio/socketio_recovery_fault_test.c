@@ -103,7 +103,7 @@ static bool send_event(unsigned number)
     char data[32];
     bool sent = false;
     snprintf(data, sizeof(data), "{\"number\":%u}", number);
-    delivery_send_then(world.handlers->delivery, &SLICE("alice"), 1,
+    delivery_send_then(world.sessions->delivery, &SLICE("alice"), 1,
                        &(struct message){.type = MESSAGE_DELIVERY, .data = slice_of(data)}, NULL,
                        on_event_sent, &sent);
     world_settle(&world);

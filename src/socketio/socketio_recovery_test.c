@@ -81,8 +81,8 @@ static int open_world(void **unused)
     (void)unused;
     world_open(&world, WORLD_DEFAULTS);
     fake = (struct fake_recovery){.store.operations = &FAKE};
-    real = socketio_context_of_sessions(world.handlers)->recovery;
-    socketio_context_of_sessions(world.handlers)->recovery = world.handlers->delivery->recovery =
+    real = socketio_context_of_sessions(world.sessions)->recovery;
+    socketio_context_of_sessions(world.sessions)->recovery = world.sessions->delivery->recovery =
         &fake.store;
     return 0;
 }
@@ -92,7 +92,7 @@ static int close_world(void **unused)
     (void)unused;
     client_hang_up(&client);
     world_settle(&world);
-    socketio_context_of_sessions(world.handlers)->recovery = world.handlers->delivery->recovery =
+    socketio_context_of_sessions(world.sessions)->recovery = world.sessions->delivery->recovery =
         real;
     world_close(&world);
     return 0;
@@ -119,7 +119,7 @@ static void join(const char *user, const char *rest)
 
 static void deliver_to(struct slice user)
 {
-    delivery_send(world.handlers->delivery, &user, 1,
+    delivery_send(world.sessions->delivery, &user, 1,
                   &(struct message){.type = MESSAGE_DELIVERY, .data = SLICE("1")}, NULL);
     client_expect_text(&client, "42[\"delivery\",");
 }

@@ -171,7 +171,7 @@ static void start_slowly(struct typing_store *store, struct slice chat_id, struc
 static void a_stop_cancels_a_start_that_the_store_answers_late(void **unused)
 {
     (void)unused;
-    struct typing_store *store = world.handlers->typing->store;
+    struct typing_store *store = world.sessions->typing->store;
     open_chat(&alice, "team");
     open_chat(&bob, "team");
     slow_start.real = store->operations;
@@ -257,7 +257,7 @@ static void a_removed_member_loses_the_chat_and_stops_typing(void **unused)
     send_command(&bob, "typing_start", "team");
     expect_typing(&carol, "bob", true);
     fake_ledger_leave(&world.ledger, "team", "bob");
-    chat_publish_removal(world.handlers->chats, SLICE("team"), SLICE("bob"));
+    chat_publish_removal(world.sessions->chats, SLICE("team"), SLICE("bob"));
     expect_typing(&carol, "bob", false);
     client_expect(&bob, "chat_closed");
     send_command(&alice, "typing_start", "team");
@@ -289,7 +289,7 @@ static void a_removal_while_opening_closes_the_chat(void **unused)
     (void)unused;
     world.ledger.holding = true;
     send_command(&bob, "open_chat", "team");
-    chat_publish_removal(world.handlers->chats, SLICE("team"), SLICE("bob"));
+    chat_publish_removal(world.sessions->chats, SLICE("team"), SLICE("bob"));
     world.ledger.holding = false;
     fake_ledger_release_all(&world.ledger); /* the answer is from before the removal */
     client_expect(&bob, "error");
@@ -442,7 +442,7 @@ static void lost_visibility_ends_shown_typing_at_once(void **unused)
     expect_typing(&bob, "alice", true);
     fake_ledger_show(&world.ledger, "alice", LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_NOBODY);
     drop_cached_graph("alice");
-    chat_received(world.handlers->chats, CHAT_TOPIC_PRESENCE, SLICE("team"),
+    chat_received(world.sessions->chats, CHAT_TOPIC_PRESENCE, SLICE("team"),
                   SLICE("{\"type\":\"presence_changed\",\"user_id\":\"alice\","
                         "\"status\":\"unknown\",\"reason\":\"privacy\",\"version\":0}"));
     client_expect(&bob, "presence_changed");

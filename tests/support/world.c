@@ -97,7 +97,7 @@ void world_open(struct world *world, const char *const *sets)
     world->loop = &gateway->loop;
     world_clock = &gateway->loop.clock;
     world->metrics = &gateway->metrics;
-    world->handlers = &gateway->handlers;
+    world->sessions = &gateway->sessions;
     world->rest = &gateway->rest;
     world->presence = &gateway->presence;
     world->loop->advance = keep_clock;

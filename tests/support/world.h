@@ -35,7 +35,7 @@ struct world {
     /* borrowed from the gateway */
     struct loop *loop;
     struct metrics *metrics;
-    struct session_context *handlers;
+    struct session_context *sessions;
     struct api_context *rest;
     struct presence_plane *presence;
 };

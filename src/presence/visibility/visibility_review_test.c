@@ -244,7 +244,7 @@ static void a_failed_review_leaves_the_viewers_of_another(void **unused)
 {
     (void)unused;
     watch(&alice);
-    gather_crowd(world.handlers->router);
+    gather_crowd(world.sessions->router);
     world.ledger.holding = true;
     show(LEDGER_VISIBLE_EVERYONE);
     assert_int_equal(world.ledger.held_count, 2);
@@ -256,7 +256,7 @@ static void a_failed_review_leaves_the_viewers_of_another(void **unused)
     fake_ledger_release_all(&world.ledger);
     world_settle(&world);
     for (unsigned i = 0; i < CROWD; i++)
-        router_detach(world.handlers->router, &crowd[i]);
+        router_detach(world.sessions->router, &crowd[i]);
 }
 
 int main(void)
