@@ -64,4 +64,15 @@ static inline struct slice slice_split(struct slice s, char separator, struct sl
     return (struct slice){at + 1, s.len - before - 1};
 }
 
+/* Copies the bytes to *at, which has space for them, and moves *at to their end: for ids that follow a struct
+ * in one allocation. Returns the copy; SLICE_NONE stays SLICE_NONE. */
+static inline struct slice slice_copy_to(char **at, struct slice s)
+{
+    if (!s.data)
+        return s;
+    char *copy = memcpy(*at, s.data, s.len);
+    *at += s.len;
+    return (struct slice){copy, s.len};
+}
+
 #endif

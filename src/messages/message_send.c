@@ -157,14 +157,6 @@ static void on_message_appended(void *arg, const struct ledger_append_outcome *o
 
 /* ---- starting ---- */
 
-static struct slice copy_send_text(char **at, struct slice text)
-{
-    struct slice copy = {*at, text.len};
-    memcpy(*at, text.data, text.len);
-    *at += text.len;
-    return copy;
-}
-
 static struct send *make_send(struct message_plane *plane, const struct message_send_order *order)
 {
     size_t bytes =
@@ -176,10 +168,10 @@ static struct send *make_send(struct message_plane *plane, const struct message_
     struct ulid message_id = ulid_make(plane->clock->wall_ms, plane->random);
     ulid_write(send->message_id, &message_id);
     send->plane = plane;
-    send->ack.chat_id = send->event.chat = copy_send_text(&at, order->chat);
-    send->ack.client_message_id = copy_send_text(&at, order->client_message_id);
-    send->event.sender = copy_send_text(&at, order->sender);
-    send->event.body = copy_send_text(&at, order->body);
+    send->ack.chat_id = send->event.chat = slice_copy_to(&at, order->chat);
+    send->ack.client_message_id = slice_copy_to(&at, order->client_message_id);
+    send->event.sender = slice_copy_to(&at, order->sender);
+    send->event.body = slice_copy_to(&at, order->body);
     send->event.has_except = order->except != NULL;
     if (order->except)
         send->event.except = *order->except;

@@ -41,15 +41,6 @@ static void replay_outbox(struct local_feed *self);
 
 /* ---- items ---- */
 
-static struct slice copy_event_text(char **at, struct slice text)
-{
-    struct slice copy = {*at, text.len};
-    if (text.len)
-        memcpy(*at, text.data, text.len);
-    *at += text.len;
-    return copy;
-}
-
 static struct local_item *make_local_item(struct local_feed *self, const struct feed_event *event)
 {
     size_t bytes = event->chat.len + event->message_id.len + event->sender.len + event->body.len;
@@ -59,10 +50,10 @@ static struct local_item *make_local_item(struct local_feed *self, const struct 
     char *at = made->bytes;
     made->item.feed = &self->feed;
     made->item.event = *event;
-    made->item.event.chat = copy_event_text(&at, event->chat);
-    made->item.event.message_id = copy_event_text(&at, event->message_id);
-    made->item.event.sender = copy_event_text(&at, event->sender);
-    made->item.event.body = copy_event_text(&at, event->body);
+    made->item.event.chat = slice_copy_to(&at, event->chat);
+    made->item.event.message_id = slice_copy_to(&at, event->message_id);
+    made->item.event.sender = slice_copy_to(&at, event->sender);
+    made->item.event.body = slice_copy_to(&at, event->body);
     list_init(&made->item.link);
     self->count++;
     return made;

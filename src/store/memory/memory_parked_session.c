@@ -60,14 +60,6 @@ size_t memory_parked_session_events(const struct memory_parked_session *session,
     return count;
 }
 
-static struct slice copy_session_text(char **at, struct slice text)
-{
-    struct slice copied = {*at, text.len};
-    memcpy(*at, text.data, text.len);
-    *at += text.len;
-    return copied;
-}
-
 struct memory_parked_session *memory_parked_session_make(const struct parked_session *source)
 {
     size_t topics =
@@ -79,10 +71,10 @@ struct memory_parked_session *memory_parked_session_make(const struct parked_ses
     if (!session)
         return NULL;
     char *at = (char *)(session + 1);
-    session->pid = copy_session_text(&at, source->pid);
-    session->sid = copy_session_text(&at, source->sid);
+    session->pid = slice_copy_to(&at, source->pid);
+    session->sid = slice_copy_to(&at, source->sid);
     for (size_t i = 0; i < topics; i++)
-        session->topics[i] = copy_session_text(&at, source->topics[i]);
+        session->topics[i] = slice_copy_to(&at, source->topics[i]);
     session->topic_count = topics;
     session->floor = source->floor;
     session->ceiling = source->ceiling;

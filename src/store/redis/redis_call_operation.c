@@ -24,16 +24,6 @@ void redis_calls_on_ignored_reply(void *arg, const struct resp_value *reply)
     redis_calls_end(arg);
 }
 
-static struct slice copy_call_text(char **at, struct slice text)
-{
-    if (!text.data)
-        return text;
-    char *copy = *at;
-    memcpy(copy, text.data, text.len);
-    *at += text.len;
-    return (struct slice){copy, text.len};
-}
-
 struct call_operation *call_operation_make(struct redis_call_backend *calls,
                                            const struct call_operation *plan)
 {
@@ -44,10 +34,10 @@ struct call_operation *call_operation_make(struct redis_call_backend *calls,
     char *at = (char *)(operation + 1);
     *operation = *plan;
     operation->calls = calls;
-    operation->id = copy_call_text(&at, plan->id);
-    operation->user = copy_call_text(&at, plan->user);
-    operation->device = copy_call_text(&at, plan->device);
-    operation->callee = copy_call_text(&at, plan->callee);
+    operation->id = slice_copy_to(&at, plan->id);
+    operation->user = slice_copy_to(&at, plan->user);
+    operation->device = slice_copy_to(&at, plan->device);
+    operation->callee = slice_copy_to(&at, plan->callee);
     ulid_write(operation->conn, &operation->conn_id);
     redis_calls_begin(calls);
     return operation;
