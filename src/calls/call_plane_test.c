@@ -86,7 +86,7 @@ static void a_call_is_made_and_ended(void **state)
     expect_no_call(cast);
     assert_int_equal(call_world_metric(&cast->world, METRIC_CALLS_ANSWERED), 1);
     assert_int_equal(call_world_metric(&cast->world, METRIC_CALLS_ENDED_HANGUP), 1);
-    assert_int_equal(cast->world.ledger.asked[LEDGER_CALL_APPEND], 1);
+    assert_int_equal(cast->world.ledger.submitted[LEDGER_CALL_APPEND], 1);
 }
 
 static void a_call_is_rejected(void **state)
@@ -223,9 +223,9 @@ static void a_user_in_a_call_is_busy(void **state)
 {
     struct cast *cast = *state;
     start_call(cast);
-    size_t recorded = cast->world.ledger.asked[LEDGER_CALL_APPEND];
+    size_t recorded = cast->world.ledger.submitted[LEDGER_CALL_APPEND];
     expect_refused(call_world_request(cast->carol, "bob", "d"), ERROR_CALL_BUSY);
-    assert_int_equal(cast->world.ledger.asked[LEDGER_CALL_APPEND], recorded + 1);
+    assert_int_equal(cast->world.ledger.submitted[LEDGER_CALL_APPEND], recorded + 1);
     expect_refused(call_world_request(cast->alice_other, "carol", "d"), ERROR_CALL_BUSY);
     expect_refused(call_world_request(cast->bob, "alice", "d"), ERROR_CALL_BUSY);
     call_world_check(&cast->world);
@@ -422,7 +422,7 @@ static void a_user_may_declare_a_call(void **state)
     call_world_pass(&cast->world, CALL_WORLD_GRACE_MS);
     expect_no_call(cast);
     assert_int_equal(cast->alice_other->event_count, 0);
-    assert_int_equal(cast->world.ledger.asked[LEDGER_CALL_APPEND],
+    assert_int_equal(cast->world.ledger.submitted[LEDGER_CALL_APPEND],
                      1); /* bob's attempt that was busy */
 }
 

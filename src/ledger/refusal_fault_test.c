@@ -61,7 +61,7 @@ static void test_operation_without_memory_is_answered_busy(void **state)
     assert_int_equal(answers.count[LEDGER_BUSY], 2);
     assert_int_equal(ledger_metrics(&answers.script.ledger)->answers[LEDGER_BUSY], 2);
     assert_int_equal(ledger_client_deadline_ms(&answers.script.client), INT64_MAX);
-    assert_int_equal(answers.script.asked[LEDGER_MESSAGE_APPEND], 0);
+    assert_int_equal(answers.script.submitted[LEDGER_MESSAGE_APPEND], 0);
     append_message(&answers);
     script_ledger_turn(&answers.script);
     assert_int_equal(answers.count[LEDGER_OK], 1);

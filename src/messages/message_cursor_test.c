@@ -56,10 +56,10 @@ static void test_many_acknowledgements_of_a_device_become_two_writes(void **stat
     for (uint64_t n = 1; n <= 1000; n++)
         acknowledge(fixture, "phone", n);
     acknowledge(fixture, "phone", 7); /* an older one changes nothing */
-    assert_int_equal(fixture->script.asked[LEDGER_CURSOR_PUT], 1);
+    assert_int_equal(fixture->script.submitted[LEDGER_CURSOR_PUT], 1);
     fixture->script.holding = false;
     script_ledger_turn(&fixture->script);
-    assert_int_equal(fixture->script.asked[LEDGER_CURSOR_PUT], 2);
+    assert_int_equal(fixture->script.submitted[LEDGER_CURSOR_PUT], 2);
     assert_int_equal(fixture->stored, 1000);
 }
 
@@ -69,7 +69,7 @@ static void test_devices_are_stored_separately(void **state)
     acknowledge(fixture, "phone", 1);
     acknowledge(fixture, "tablet", 2);
     message_cursor_advance(&fixture->plane, SLICE("ca"), SLICE("lice"), SLICE("phone"), 3);
-    assert_int_equal(fixture->script.asked[LEDGER_CURSOR_PUT], 3);
+    assert_int_equal(fixture->script.submitted[LEDGER_CURSOR_PUT], 3);
 }
 
 static void test_failed_write_is_dropped_and_the_next_is_sent(void **state)
@@ -82,7 +82,7 @@ static void test_failed_write_is_dropped_and_the_next_is_sent(void **state)
     assert_int_equal(fixture->plane.cursors.size, 0);
     fixture->script.status = LEDGER_OK;
     acknowledge(fixture, "phone", 3);
-    assert_int_equal(fixture->script.asked[LEDGER_CURSOR_PUT], 2);
+    assert_int_equal(fixture->script.submitted[LEDGER_CURSOR_PUT], 2);
 }
 
 static void test_acknowledgements_beyond_the_bound_are_dropped(void **state)
@@ -92,7 +92,7 @@ static void test_acknowledgements_beyond_the_bound_are_dropped(void **state)
         char device[8] = {(char)('a' + n % 16), (char)('a' + n / 16 % 16), (char)('a' + n / 256)};
         acknowledge(fixture, device, 1);
     }
-    assert_int_equal(fixture->script.asked[LEDGER_CURSOR_PUT], MESSAGE_CURSORS_MAX);
+    assert_int_equal(fixture->script.submitted[LEDGER_CURSOR_PUT], MESSAGE_CURSORS_MAX);
 }
 
 int main(void)

@@ -160,7 +160,7 @@ static void test_body_size_is_limited_in_bytes(void **state)
     assert_true(fixture->accepted);
     send_and_complete(fixture, "éééé1"); /* 5 characters, 9 bytes */
     assert_int_equal(fixture->error.code, ERROR_MESSAGE_TOO_LARGE);
-    assert_int_equal(fixture->script.asked[LEDGER_MESSAGE_APPEND], 1);
+    assert_int_equal(fixture->script.submitted[LEDGER_MESSAGE_APPEND], 1);
 }
 
 static void test_failed_publish_fails_the_send_and_its_repetition_publishes(void **state)

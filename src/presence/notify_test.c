@@ -29,7 +29,7 @@ static int close_world(void **unused)
 
 static size_t loads(void)
 {
-    return world.ledger.asked[LEDGER_GRAPH];
+    return world.ledger.submitted[LEDGER_GRAPH];
 }
 
 static void contacts_get_a_change_and_others_do_not(void **unused)

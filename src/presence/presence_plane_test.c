@@ -67,7 +67,7 @@ static void the_ledger_keeps_last_seen(void **unused)
     for (size_t i = 0; i < world.ledger.user_count; i++)
         if (strcmp(world.ledger.users[i].id, "bob") == 0)
             assert_int_equal(world.ledger.users[i].last_seen_ms, left_at_ms);
-    assert_int_equal(world.ledger.asked[LEDGER_LAST_SEEN_PUT], 1);
+    assert_int_equal(world.ledger.submitted[LEDGER_LAST_SEEN_PUT], 1);
     close_world();
 }
 

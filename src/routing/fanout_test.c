@@ -204,12 +204,12 @@ static void members_are_read_once_until_they_change(void **state)
         publish_event(fixture, n, 1);
         script_ledger_turn(&fixture->script);
     }
-    assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], 1);
+    assert_int_equal(fixture->script.submitted[LEDGER_CHAT_GET], 1);
     fixture->version = 2;
     fixture->member_count = 3;
     publish_event(fixture, 11, 2);
     script_ledger_turn(&fixture->script);
-    assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], 2);
+    assert_int_equal(fixture->script.submitted[LEDGER_CHAT_GET], 2);
     assert_published(fixture, 10, "\"carol\"");
     assert_int_equal(fixture->removed, 11);
 }
@@ -241,10 +241,10 @@ static void order_is_kept_while_members_are_read(void **state)
     publish_event(fixture, 2, 1);
     publish_event(fixture, 3, 2); /* arrived after the read began, and needs newer members */
     fixture->script.holding = false;
-    assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], 1);
+    assert_int_equal(fixture->script.submitted[LEDGER_CHAT_GET], 1);
     script_ledger_turn(&fixture->script);
     assert_int_equal(fixture->published_count, 2);
-    assert_true(fixture->script.asked[LEDGER_CHAT_GET] >= 2);
+    assert_true(fixture->script.submitted[LEDGER_CHAT_GET] >= 2);
     fixture->version = 2;
     pass_time(fixture, 100);
     assert_int_equal(fixture->published_count, 3);
@@ -262,15 +262,15 @@ static void item_is_skipped_after_three_attempts_with_back_off(void **state)
     publish_event(fixture, 1, 1);
     script_ledger_turn(&fixture->script);
     pass_time(fixture, 99);
-    assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], 1);
+    assert_int_equal(fixture->script.submitted[LEDGER_CHAT_GET], 1);
     pass_time(fixture, 1);
-    assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], 2);
+    assert_int_equal(fixture->script.submitted[LEDGER_CHAT_GET], 2);
     pass_time(fixture, 199);
-    assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], 2);
+    assert_int_equal(fixture->script.submitted[LEDGER_CHAT_GET], 2);
     pass_time(fixture, 1);
-    assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], 3);
+    assert_int_equal(fixture->script.submitted[LEDGER_CHAT_GET], 3);
     pass_time(fixture, 10000);
-    assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], 3);
+    assert_int_equal(fixture->script.submitted[LEDGER_CHAT_GET], 3);
     assert_int_equal(fixture->metrics.values[METRIC_FANOUT_RETRY_COUNT], 2);
     assert_int_equal(fixture->metrics.values[METRIC_FANOUT_SKIPPED], 1);
     assert_int_equal(fixture->removed, 1);
@@ -286,11 +286,11 @@ static void back_off_grows_to_its_bound_and_stays_there(void **state)
     script_ledger_turn(&fixture->script);
     for (int64_t wait_ms = 100; wait_ms < fixture->retry.max_backoff_ms; wait_ms *= 2)
         pass_time(fixture, wait_ms);
-    for (unsigned asked = fixture->script.asked[LEDGER_CHAT_GET]; asked < 100; asked++) {
+    for (unsigned reads = fixture->script.submitted[LEDGER_CHAT_GET]; reads < 100; reads++) {
         pass_time(fixture, fixture->retry.max_backoff_ms / 2);
-        assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], asked);
+        assert_int_equal(fixture->script.submitted[LEDGER_CHAT_GET], reads);
         pass_time(fixture, fixture->retry.max_backoff_ms / 2);
-        assert_int_equal(fixture->script.asked[LEDGER_CHAT_GET], asked + 1);
+        assert_int_equal(fixture->script.submitted[LEDGER_CHAT_GET], reads + 1);
     }
     assert_int_equal(feed_lag(fixture->feed), 0);
 }
@@ -339,10 +339,10 @@ static void outbox_from_before_the_start_is_replayed(void **state)
     assert_int_equal(fixture->published_count, 2);
     assert_int_equal(fixture->removed, 2);
     local_feed_tick(fixture->feed);
-    assert_int_equal(fixture->script.asked[LEDGER_OUTBOX_LIST], 1);
+    assert_int_equal(fixture->script.submitted[LEDGER_OUTBOX_LIST], 1);
     pass_time(fixture, LOCAL_FEED_SWEEP_INTERVAL_MS);
     local_feed_tick(fixture->feed);
-    assert_int_equal(fixture->script.asked[LEDGER_OUTBOX_LIST], 2);
+    assert_int_equal(fixture->script.submitted[LEDGER_OUTBOX_LIST], 2);
 }
 
 static void feed_refuses_events_beyond_its_bound(void **state)

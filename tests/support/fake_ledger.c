@@ -240,7 +240,7 @@ static void fake_ledger_submit(struct ledger *ledger, struct ledger_request *req
 {
     struct fake_ledger *fake = fake_of(ledger);
     request->next = NULL;
-    fake->asked[request->operation]++;
+    fake->submitted[request->operation]++;
     if (fake->failing != LEDGER_OK)
         ledger_request_fail(request, fake->failing);
     else

@@ -49,7 +49,7 @@ struct fake_ledger {
     bool holding;                   /* answers wait for fake_ledger_release…() */
     struct ledger_request *held;    /* oldest first */
     size_t held_count;
-    size_t asked[LEDGER_OPERATION_COUNT];
+    size_t submitted[LEDGER_OPERATION_COUNT]; /* requests, by operation */
 };
 
 /* By default every user shows everything to everyone. */

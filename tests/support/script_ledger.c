@@ -18,7 +18,7 @@ static void answer_script_request(struct script_ledger *script, struct ledger_re
 static void script_ledger_submit(struct ledger *ledger, struct ledger_request *request)
 {
     struct script_ledger *script = (struct script_ledger *)ledger;
-    script->asked[request->operation]++;
+    script->submitted[request->operation]++;
     request->next = NULL;
     if (script->holding)
         append_to_chain(&script->held, request);

@@ -21,7 +21,7 @@ struct script_ledger {
     bool holding;
     struct ledger_request *held;
     struct ledger_request *posted;
-    unsigned asked[LEDGER_OPERATION_COUNT];
+    unsigned submitted[LEDGER_OPERATION_COUNT]; /* requests, by operation */
 };
 
 void script_ledger_init(struct script_ledger *script);

@@ -141,14 +141,14 @@ static void test_sweeps_are_spread_at_random(void **state)
 {
     (void)state;
     struct fixture fixture;
-    unsigned asked = 0, ticks = 0, shortest = UINT32_MAX, longest = 0;
+    unsigned sweeps = 0, ticks = 0, shortest = UINT32_MAX, longest = 0;
     make_feed(&fixture, true);
     for (int second = 0; second < 1000; second++, ticks++) {
         pass_time(&fixture, 1000);
-        if (fixture.script.asked[LEDGER_OUTBOX_LIST] == asked)
+        if (fixture.script.submitted[LEDGER_OUTBOX_LIST] == sweeps)
             continue;
-        asked = fixture.script.asked[LEDGER_OUTBOX_LIST];
-        if (asked > 1) {
+        sweeps = fixture.script.submitted[LEDGER_OUTBOX_LIST];
+        if (sweeps > 1) {
             shortest = ticks < shortest ? ticks : shortest;
             longest = ticks > longest ? ticks : longest;
         }

@@ -92,7 +92,7 @@ static bool has_answers(void *arg)
 static bool has_requests(void *arg)
 {
     struct fixture *fixture = arg;
-    return fixture->script.asked[LEDGER_CURSOR_PUT] >= fixture->wanted;
+    return fixture->script.submitted[LEDGER_CURSOR_PUT] >= fixture->wanted;
 }
 
 static bool is_drained(void *arg)
@@ -195,7 +195,7 @@ static void expect_link_closed(struct fixture *fixture, struct slice frame)
     assert_true(peer_link_send(fixture->client.link, &frame, 1));
     assert_true(worker_loop_until(&fixture->worker, is_closed, &fixture->client, SOON_MS));
     for (int operation = 0; operation < LEDGER_OPERATION_COUNT; operation++)
-        assert_int_equal(fixture->script.asked[operation], 0);
+        assert_int_equal(fixture->script.submitted[operation], 0);
 }
 
 static void test_frame_that_is_no_request_closes_the_link(void **state)
@@ -241,7 +241,7 @@ static void test_link_with_too_many_unanswered_requests_is_not_read(void **state
         send_request(fixture, i);
     await_requests(fixture, LEDGER_SERVICE_LINK_REQUESTS_MAX);
     worker_loop_run(&fixture->worker, 500); /* in which nothing more may be read */
-    assert_in_range(fixture->script.asked[LEDGER_CURSOR_PUT], LEDGER_SERVICE_LINK_REQUESTS_MAX,
+    assert_in_range(fixture->script.submitted[LEDGER_CURSOR_PUT], LEDGER_SERVICE_LINK_REQUESTS_MAX,
                     LEDGER_SERVICE_LINK_REQUESTS_MAX + FRAMES_OF_ONE_READ_MAX);
     fixture->script.holding = false;
     script_ledger_turn(&fixture->script);
@@ -338,7 +338,7 @@ static void test_drain_refuses_new_requests_and_answers_accepted_ones(void **sta
     ledger_service_drain(fixture->service);
     send_request(fixture, 2);
     worker_loop_run(&fixture->worker, 100);
-    assert_int_equal(fixture->script.asked[LEDGER_CURSOR_PUT], 1);
+    assert_int_equal(fixture->script.submitted[LEDGER_CURSOR_PUT], 1);
     assert_false(ledger_service_is_drained(fixture->service));
     script_ledger_turn(&fixture->script);
     await_answers(fixture, 1);
