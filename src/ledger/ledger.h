@@ -305,23 +305,23 @@ void ledger_contacts_list(struct ledger_client *client, struct slice user, ledge
                           void *arg);
 
 /* Ends a contact for both. If they are not contacts, the status is OK and nothing changed. */
-void ledger_contact_remove(struct ledger_client *client, struct slice user, struct slice peer,
+void ledger_contact_remove(struct ledger_client *client, struct slice user, struct slice other,
                            ledger_change_done done, void *arg);
 
 struct ledger_block_outcome {
     enum ledger_status status;
-    bool changed;         /* false: the peer was already blocked */
+    bool changed;         /* false: `user` had blocked `other` before */
     bool contact_removed; /* the other side sees a removal like any other */
 };
 
 typedef void (*ledger_block_done)(void *arg, const struct ledger_block_outcome *outcome);
 
-/* `user` blocks `peer`. This ends their contact for both, withdraws the user's contact request to `peer`
- * and hides the peer's contact request from the user; to the peer it still looks pending. */
-void ledger_block_put(struct ledger_client *client, struct slice user, struct slice peer,
+/* `user` blocks `other`. This ends their contact for both, withdraws the user's contact request to `other`
+ * and hides the contact request of `other` from the user; to `other` it still looks pending. */
+void ledger_block_put(struct ledger_client *client, struct slice user, struct slice other,
                       ledger_block_done done, void *arg);
 
-void ledger_block_delete(struct ledger_client *client, struct slice user, struct slice peer,
+void ledger_block_delete(struct ledger_client *client, struct slice user, struct slice other,
                          ledger_change_done done, void *arg);
 
 void ledger_blocks_list(struct ledger_client *client, struct slice user, ledger_ids_done done,

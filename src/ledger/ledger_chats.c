@@ -53,7 +53,7 @@ static void submit_member_change(struct ledger_client *client, enum ledger_opera
     request->done.change = done;
     request->input.chat = ledger_request_id(request, chat);
     request->input.user = ledger_request_id(request, actor);
-    request->input.peer = ledger_request_id(request, user);
+    request->input.other = ledger_request_id(request, user);
     ledger_request_submit(request);
 }
 

@@ -69,7 +69,7 @@ void ledger_contact_request_create(struct ledger_client *client, struct slice id
     request->done.contact = done;
     request->input.id = ledger_request_id(request, id);
     request->input.user = ledger_request_id(request, from);
-    request->input.peer = ledger_request_id(request, to);
+    request->input.other = ledger_request_id(request, to);
     if (slice_equal(from, to))
         ledger_request_refuse(request, LEDGER_INVALID);
     ledger_request_submit(request);
@@ -147,38 +147,38 @@ void ledger_blocks_list(struct ledger_client *client, struct slice user, ledger_
 
 static struct ledger_request *make_pair_request(struct ledger_client *client,
                                                 enum ledger_operation operation, struct slice user,
-                                                struct slice peer, void *arg)
+                                                struct slice other, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, operation, arg);
     request->input.user = ledger_request_id(request, user);
-    request->input.peer = ledger_request_id(request, peer);
-    if (slice_equal(user, peer))
+    request->input.other = ledger_request_id(request, other);
+    if (slice_equal(user, other))
         ledger_request_refuse(request, LEDGER_INVALID);
     return request;
 }
 
-void ledger_contact_remove(struct ledger_client *client, struct slice user, struct slice peer,
+void ledger_contact_remove(struct ledger_client *client, struct slice user, struct slice other,
                            ledger_change_done done, void *arg)
 {
     struct ledger_request *request =
-        make_pair_request(client, LEDGER_CONTACT_REMOVE, user, peer, arg);
+        make_pair_request(client, LEDGER_CONTACT_REMOVE, user, other, arg);
     request->done.change = done;
     ledger_request_submit(request);
 }
 
-void ledger_block_put(struct ledger_client *client, struct slice user, struct slice peer,
+void ledger_block_put(struct ledger_client *client, struct slice user, struct slice other,
                       ledger_block_done done, void *arg)
 {
-    struct ledger_request *request = make_pair_request(client, LEDGER_BLOCK_PUT, user, peer, arg);
+    struct ledger_request *request = make_pair_request(client, LEDGER_BLOCK_PUT, user, other, arg);
     request->done.block = done;
     ledger_request_submit(request);
 }
 
-void ledger_block_delete(struct ledger_client *client, struct slice user, struct slice peer,
+void ledger_block_delete(struct ledger_client *client, struct slice user, struct slice other,
                          ledger_change_done done, void *arg)
 {
     struct ledger_request *request =
-        make_pair_request(client, LEDGER_BLOCK_DELETE, user, peer, arg);
+        make_pair_request(client, LEDGER_BLOCK_DELETE, user, other, arg);
     request->done.change = done;
     ledger_request_submit(request);
 }

@@ -64,9 +64,9 @@ const char *harness_requests(struct harness *harness, const char *user,
                              enum ledger_direction direction, const char *after, uint32_t limit);
 const char *harness_contacts(struct harness *harness, const char *user);
 const char *harness_graph(struct harness *harness, const char *user, uint32_t chats_max);
-const char *harness_remove(struct harness *harness, const char *user, const char *peer);
-const char *harness_block(struct harness *harness, const char *user, const char *peer);
-const char *harness_unblock(struct harness *harness, const char *user, const char *peer);
+const char *harness_remove(struct harness *harness, const char *user, const char *other);
+const char *harness_block(struct harness *harness, const char *user, const char *other);
+const char *harness_unblock(struct harness *harness, const char *user, const char *other);
 const char *harness_blocks(struct harness *harness, const char *user);
 
 const char *harness_chat_create(struct harness *harness, const char *chat, const char *creator,

@@ -178,22 +178,22 @@ const char *harness_graph(struct harness *harness, const char *user, uint32_t ch
     return harness_line(harness);
 }
 
-const char *harness_remove(struct harness *harness, const char *user, const char *peer)
+const char *harness_remove(struct harness *harness, const char *user, const char *other)
 {
-    ledger_contact_remove(&harness->client, slice_of(user), slice_of(peer), harness_write_change,
+    ledger_contact_remove(&harness->client, slice_of(user), slice_of(other), harness_write_change,
                           harness);
     return harness_line(harness);
 }
 
-const char *harness_block(struct harness *harness, const char *user, const char *peer)
+const char *harness_block(struct harness *harness, const char *user, const char *other)
 {
-    ledger_block_put(&harness->client, slice_of(user), slice_of(peer), write_block, harness);
+    ledger_block_put(&harness->client, slice_of(user), slice_of(other), write_block, harness);
     return harness_line(harness);
 }
 
-const char *harness_unblock(struct harness *harness, const char *user, const char *peer)
+const char *harness_unblock(struct harness *harness, const char *user, const char *other)
 {
-    ledger_block_delete(&harness->client, slice_of(user), slice_of(peer), harness_write_change,
+    ledger_block_delete(&harness->client, slice_of(user), slice_of(other), harness_write_change,
                         harness);
     return harness_line(harness);
 }

@@ -237,18 +237,18 @@ static void on_contact_answered(void *arg, const struct ledger_contact_outcome *
 void ledger_suite_outgoing_contact_requests_are_bounded(void **state)
 {
     struct harness *h = *state;
-    char peer[32];
+    char other[32];
     for (int i = 0; i < LEDGER_REQUESTS_OUTGOING_MAX; i++) {
-        snprintf(peer, sizeof(peer), "peer-%d", i);
-        ledger_contact_request_create(&h->client, slice_of(peer), SLICE("alice"), slice_of(peer),
+        snprintf(other, sizeof(other), "other-%d", i);
+        ledger_contact_request_create(&h->client, slice_of(other), SLICE("alice"), slice_of(other),
                                       on_contact_answered, h);
     }
     harness_await(h, LEDGER_REQUESTS_OUTGOING_MAX);
     assert_int_equal(h->statuses[LEDGER_OK], LEDGER_REQUESTS_OUTGOING_MAX);
     expect(harness_request_contact(h, "one-more", "alice", "bob"), "limit");
-    expect(harness_request_contact(h, "one-more", "alice", "peer-7"),
-           "ok pending peer-7 alice>peer-7");
-    harness_withdraw(h, "alice", "peer-7");
+    expect(harness_request_contact(h, "one-more", "alice", "other-7"),
+           "ok pending other-7 alice>other-7");
+    harness_withdraw(h, "alice", "other-7");
     expect(harness_request_contact(h, "one-more", "alice", "bob"),
            "ok requested one-more alice>bob tell");
 }
@@ -288,29 +288,29 @@ static const char *model_ask(struct model *model, unsigned from, unsigned to)
     return known ? "ok pending" : "ok requested";
 }
 
-static const char *model_block(struct model *model, unsigned user, unsigned peer)
+static const char *model_block(struct model *model, unsigned user, unsigned other)
 {
-    if (model->blocks[user][peer])
+    if (model->blocks[user][other])
         return "ok";
-    model->blocks[user][peer] = true;
-    model->requested[user][peer] = false;
-    model->hidden[peer][user] = true;
-    bool parted = model->contacts[user][peer];
-    set_model_contact(model, user, peer, false);
+    model->blocks[user][other] = true;
+    model->requested[user][other] = false;
+    model->hidden[other][user] = true;
+    bool parted = model->contacts[user][other];
+    set_model_contact(model, user, other, false);
     return parted ? "ok changed parted" : "ok changed";
 }
 
-static const char *model_unblock(struct model *model, unsigned user, unsigned peer)
+static const char *model_unblock(struct model *model, unsigned user, unsigned other)
 {
-    bool existed = model->blocks[user][peer];
-    model->blocks[user][peer] = false;
+    bool existed = model->blocks[user][other];
+    model->blocks[user][other] = false;
     return existed ? "ok changed" : "ok";
 }
 
-static const char *model_remove(struct model *model, unsigned user, unsigned peer)
+static const char *model_remove(struct model *model, unsigned user, unsigned other)
 {
-    bool existed = model->contacts[user][peer];
-    set_model_contact(model, user, peer, false);
+    bool existed = model->contacts[user][other];
+    set_model_contact(model, user, other, false);
     return existed ? "ok changed" : "ok";
 }
 

@@ -44,10 +44,10 @@ static bool are_contacts(const struct fake_ledger *fake, struct slice a, struct 
     return false;
 }
 
-static bool has_blocked(const struct fake_ledger *fake, struct slice user, struct slice peer)
+static bool has_blocked(const struct fake_ledger *fake, struct slice user, struct slice other)
 {
     for (size_t i = 0; i < fake->block_count; i++)
-        if (slice_is(user, fake->blocks[i][0]) && slice_is(peer, fake->blocks[i][1]))
+        if (slice_is(user, fake->blocks[i][0]) && slice_is(other, fake->blocks[i][1]))
             return true;
     return false;
 }
@@ -281,11 +281,11 @@ void fake_ledger_befriend(struct fake_ledger *fake, const char *a, const char *b
     fake->contacts[fake->contact_count++][1] = b;
 }
 
-void fake_ledger_block(struct fake_ledger *fake, const char *user, const char *peer)
+void fake_ledger_block(struct fake_ledger *fake, const char *user, const char *other)
 {
     assert(fake->block_count < FAKE_LEDGER_CONTACTS_MAX);
     fake->blocks[fake->block_count][0] = user;
-    fake->blocks[fake->block_count++][1] = peer;
+    fake->blocks[fake->block_count++][1] = other;
 }
 
 void fake_ledger_join(struct fake_ledger *fake, const char *chat, const char *user)

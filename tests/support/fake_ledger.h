@@ -59,8 +59,8 @@ void fake_ledger_show(struct fake_ledger *fake, const char *user, enum ledger_vi
                       enum ledger_visibility last_seen);
 void fake_ledger_befriend(struct fake_ledger *fake, const char *a, const char *b);
 
-/* `user` blocks `peer`; their contact is not changed. */
-void fake_ledger_block(struct fake_ledger *fake, const char *user, const char *peer);
+/* `user` blocks `other`; their contact is not changed. */
+void fake_ledger_block(struct fake_ledger *fake, const char *user, const char *other);
 
 /* A chat exists as long as it has members. */
 void fake_ledger_join(struct fake_ledger *fake, const char *chat, const char *user);

@@ -11,7 +11,7 @@ enum { VERSIONS = UINT8_MAX + 1 };
 /* The parts of an input. */
 enum {
     USER = 1 << 0,
-    PEER = 1 << 1,
+    OTHER = 1 << 1,
     CHAT = 1 << 2,
     ID = 1 << 3,
     CLIENT_ID = 1 << 4,
@@ -26,22 +26,22 @@ static const unsigned needs[LEDGER_OPERATION_COUNT] = {
     [LEDGER_SETTINGS_GET] = USER,
     [LEDGER_SETTINGS_PUT] = USER,
     [LEDGER_GRAPH] = USER | PAGE,
-    [LEDGER_CONTACT_REQUEST_CREATE] = ID | USER | PEER,
+    [LEDGER_CONTACT_REQUEST_CREATE] = ID | USER | OTHER,
     [LEDGER_CONTACT_REQUEST_ACCEPT] = USER | ID,
     [LEDGER_CONTACT_REQUEST_DECLINE] = USER | ID,
     [LEDGER_CONTACT_REQUEST_WITHDRAW] = USER | ID,
     [LEDGER_CONTACT_REQUESTS_LIST] = USER | PAGE,
     [LEDGER_CONTACTS_LIST] = USER,
-    [LEDGER_CONTACT_REMOVE] = USER | PEER,
-    [LEDGER_BLOCK_PUT] = USER | PEER,
-    [LEDGER_BLOCK_DELETE] = USER | PEER,
+    [LEDGER_CONTACT_REMOVE] = USER | OTHER,
+    [LEDGER_BLOCK_PUT] = USER | OTHER,
+    [LEDGER_BLOCK_DELETE] = USER | OTHER,
     [LEDGER_BLOCKS_LIST] = USER,
     [LEDGER_CHAT_CREATE] = CHAT | USER,
     [LEDGER_CHAT_GET] = CHAT,
     [LEDGER_CHATS_LIST] = USER | PAGE,
     [LEDGER_CHAT_MEMBER_CHECK] = CHAT | USER,
-    [LEDGER_CHAT_MEMBER_ADD] = CHAT | USER | PEER,
-    [LEDGER_CHAT_MEMBER_REMOVE] = CHAT | USER | PEER,
+    [LEDGER_CHAT_MEMBER_ADD] = CHAT | USER | OTHER,
+    [LEDGER_CHAT_MEMBER_REMOVE] = CHAT | USER | OTHER,
     [LEDGER_CALL_APPEND] = CALL,
     [LEDGER_CALLS_LIST] = USER | PAGE,
     [LEDGER_MESSAGE_APPEND] = CHAT | USER | CLIENT_ID | ID | TEXT,
@@ -97,7 +97,7 @@ static void pass_input_call(struct wire *wire, struct ledger_request_input *inpu
 static void pass_request_input(struct wire *wire, struct ledger_request_input *input)
 {
     ledger_wire_optional_id(wire, &input->user);
-    ledger_wire_optional_id(wire, &input->peer);
+    ledger_wire_optional_id(wire, &input->other);
     ledger_wire_optional_id(wire, &input->chat);
     ledger_wire_optional_id(wire, &input->id);
     ledger_wire_optional_id(wire, &input->after);
@@ -190,7 +190,7 @@ bool ledger_wire_decode_input(struct ledger_request *request, struct slice body)
     struct ledger_request_input *input = &request->input;
     *input = (struct ledger_request_input){0};
     pass_request_input(&wire, input);
-    unsigned present = (input->user.len ? USER : 0) | (input->peer.len ? PEER : 0) |
+    unsigned present = (input->user.len ? USER : 0) | (input->other.len ? OTHER : 0) |
                        (input->chat.len ? CHAT : 0) | (input->id.len ? ID : 0) |
                        (input->client_message_id.len ? CLIENT_ID : 0) |
                        (input->device.len ? DEVICE : 0) | (input->text.len ? TEXT : 0) |

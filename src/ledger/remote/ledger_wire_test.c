@@ -45,7 +45,7 @@ static void fill_input(struct ledger_request_input *input)
                                             .kept_max = UINT32_MAX};
     *input = (struct ledger_request_input){
         .user = SLICE("user"),
-        .peer = SLICE("peer"),
+        .other = SLICE("other"),
         .chat = SLICE("chat"),
         .id = SLICE("id"),
         .after = SLICE("after"),
@@ -72,7 +72,7 @@ static void assert_input(const struct ledger_request_input *got,
                          const struct ledger_request_input *sent)
 {
     assert_slice(got->user, sent->user);
-    assert_slice(got->peer, sent->peer);
+    assert_slice(got->other, sent->other);
     assert_slice(got->chat, sent->chat);
     assert_slice(got->id, sent->id);
     assert_slice(got->after, sent->after);

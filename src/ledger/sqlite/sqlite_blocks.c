@@ -1,10 +1,10 @@
 /* Blocks: which users a user has blocked. */
 #include "ledger/sqlite/sqlite_operations.h"
 
-bool sqlite_blocks_exist(struct database *database, struct slice user, struct slice peer)
+bool sqlite_blocks_exist(struct database *database, struct slice user, struct slice other)
 {
     static const char SELECT_BLOCK[] = "SELECT 1 FROM blocks WHERE user_id = ? AND blocked_id = ?";
-    struct query query = query_open_texts(database, SELECT_BLOCK, user, peer, SLICE_NONE);
+    struct query query = query_open_texts(database, SELECT_BLOCK, user, other, SLICE_NONE);
     return query_found(&query);
 }
 
@@ -13,20 +13,20 @@ enum ledger_status sqlite_blocks_put(struct database *database, struct ledger_re
     static const char COUNT_BLOCKS[] = "SELECT count(*) FROM blocks WHERE user_id = ?";
     static const char INSERT_BLOCK[] =
         "INSERT INTO blocks (user_id, blocked_id, since_ms) VALUES (?, ?, ?)";
-    struct slice user = request->input.user, peer = request->input.peer;
-    if (sqlite_blocks_exist(database, user, peer))
+    struct slice user = request->input.user, other = request->input.other;
+    if (sqlite_blocks_exist(database, user, other))
         return LEDGER_OK;
     struct query count = query_open_texts(database, COUNT_BLOCKS, user, SLICE_NONE, SLICE_NONE);
     bool below_limit = query_next(&count) && query_int(&count, 0) < LEDGER_BLOCKS_MAX;
     query_end(&count);
     if (!below_limit)
         return LEDGER_LIMIT;
-    struct query query = query_open_texts(database, INSERT_BLOCK, user, peer, SLICE_NONE);
+    struct query query = query_open_texts(database, INSERT_BLOCK, user, other, SLICE_NONE);
     query_bind_int(&query, request->wall_ms);
     query_run(&query);
-    sqlite_contact_requests_block(database, user, peer);
+    sqlite_contact_requests_block(database, user, other);
     request->outcome.block.changed = true;
-    request->outcome.block.contact_removed = sqlite_contacts_delete(database, user, peer);
+    request->outcome.block.contact_removed = sqlite_contacts_delete(database, user, other);
     return LEDGER_OK;
 }
 
@@ -34,7 +34,7 @@ enum ledger_status sqlite_blocks_delete(struct database *database, struct ledger
 {
     static const char DELETE_BLOCK[] = "DELETE FROM blocks WHERE user_id = ? AND blocked_id = ?";
     struct query query = query_open_texts(database, DELETE_BLOCK, request->input.user,
-                                          request->input.peer, SLICE_NONE);
+                                          request->input.other, SLICE_NONE);
     request->outcome.change.changed = query_run(&query) > 0;
     return LEDGER_OK;
 }

@@ -73,10 +73,10 @@ static void set_contact_request_hidden(struct database *database, struct slice f
     query_run(&query);
 }
 
-void sqlite_contact_requests_block(struct database *database, struct slice user, struct slice peer)
+void sqlite_contact_requests_block(struct database *database, struct slice user, struct slice other)
 {
-    delete_contact_request_between(database, user, peer);
-    set_contact_request_hidden(database, peer, user, true);
+    delete_contact_request_between(database, user, other);
+    set_contact_request_hidden(database, other, user, true);
 }
 
 /* ---- creating ---- */
@@ -110,14 +110,14 @@ static enum ledger_status create_contact_request(struct database *database,
     if (full)
         return LEDGER_LIMIT;
     struct query query =
-        query_open_texts(database, INSERT_REQUEST, input->id, input->user, input->peer);
+        query_open_texts(database, INSERT_REQUEST, input->id, input->user, input->other);
     query_bind_int(&query, request->wall_ms);
     query_bind_int(&query, hidden);
     if (query_run(&query) == 0)
         return LEDGER_CONFLICT; /* the id belongs to another contact request */
     request->outcome.contact = (struct ledger_contact_outcome){
         .result = LEDGER_CONTACT_REQUESTED,
-        .request = {input->id, input->user, input->peer, request->wall_ms},
+        .request = {input->id, input->user, input->other, request->wall_ms},
         .tell_other_side = !hidden};
     return LEDGER_OK;
 }
@@ -125,7 +125,7 @@ static enum ledger_status create_contact_request(struct database *database,
 enum ledger_status sqlite_contact_requests_create(struct database *database,
                                                   struct ledger_request *request)
 {
-    struct slice from = request->input.user, to = request->input.peer;
+    struct slice from = request->input.user, to = request->input.other;
     struct pending_contact_request pending;
     if (sqlite_blocks_exist(database, from, to))
         return LEDGER_FORBIDDEN;

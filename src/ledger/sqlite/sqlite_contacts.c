@@ -1,11 +1,11 @@
 /* Contacts: a relation between two users, stored once for each side. */
 #include "ledger/sqlite/sqlite_operations.h"
 
-bool sqlite_contacts_exist(struct database *database, struct slice user, struct slice peer)
+bool sqlite_contacts_exist(struct database *database, struct slice user, struct slice other)
 {
     static const char SELECT_CONTACT[] =
         "SELECT 1 FROM contacts WHERE user_id = ? AND contact_id = ?";
-    struct query query = query_open_texts(database, SELECT_CONTACT, user, peer, SLICE_NONE);
+    struct query query = query_open_texts(database, SELECT_CONTACT, user, other, SLICE_NONE);
     return query_found(&query);
 }
 
@@ -18,45 +18,46 @@ static bool may_add_contact(struct database *database, struct slice user)
     return below_limit;
 }
 
-static void insert_contact_side(struct database *database, struct slice user, struct slice peer,
+static void insert_contact_side(struct database *database, struct slice user, struct slice other,
                                 struct slice request_id, int64_t since_ms)
 {
     static const char INSERT_CONTACT[] =
         "INSERT OR IGNORE INTO contacts (user_id, contact_id, request_id, since_ms) "
         "VALUES (?, ?, ?, ?)";
-    struct query query = query_open_texts(database, INSERT_CONTACT, user, peer, request_id);
+    struct query query = query_open_texts(database, INSERT_CONTACT, user, other, request_id);
     query_bind_int(&query, since_ms);
     query_run(&query);
 }
 
 enum ledger_status sqlite_contacts_add(struct database *database, struct slice user,
-                                       struct slice peer, struct slice request_id, int64_t since_ms)
+                                       struct slice other, struct slice request_id,
+                                       int64_t since_ms)
 {
-    if (!may_add_contact(database, user) || !may_add_contact(database, peer))
+    if (!may_add_contact(database, user) || !may_add_contact(database, other))
         return LEDGER_LIMIT;
-    insert_contact_side(database, user, peer, request_id, since_ms);
-    insert_contact_side(database, peer, user, request_id, since_ms);
+    insert_contact_side(database, user, other, request_id, since_ms);
+    insert_contact_side(database, other, user, request_id, since_ms);
     return LEDGER_OK;
 }
 
-static bool delete_contact_side(struct database *database, struct slice user, struct slice peer)
+static bool delete_contact_side(struct database *database, struct slice user, struct slice other)
 {
     static const char DELETE_CONTACT[] =
         "DELETE FROM contacts WHERE user_id = ? AND contact_id = ?";
-    struct query query = query_open_texts(database, DELETE_CONTACT, user, peer, SLICE_NONE);
+    struct query query = query_open_texts(database, DELETE_CONTACT, user, other, SLICE_NONE);
     return query_run(&query) > 0;
 }
 
-bool sqlite_contacts_delete(struct database *database, struct slice user, struct slice peer)
+bool sqlite_contacts_delete(struct database *database, struct slice user, struct slice other)
 {
-    bool existed = delete_contact_side(database, user, peer);
-    return delete_contact_side(database, peer, user) || existed;
+    bool existed = delete_contact_side(database, user, other);
+    return delete_contact_side(database, other, user) || existed;
 }
 
 enum ledger_status sqlite_contacts_remove(struct database *database, struct ledger_request *request)
 {
     request->outcome.change.changed =
-        sqlite_contacts_delete(database, request->input.user, request->input.peer);
+        sqlite_contacts_delete(database, request->input.user, request->input.other);
     return LEDGER_OK;
 }
 

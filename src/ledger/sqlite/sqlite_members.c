@@ -145,10 +145,10 @@ enum ledger_status sqlite_members_add(struct database *database, struct ledger_r
     static const char SELECT_COUNT[] = "SELECT member_count FROM chats WHERE chat_id = ?";
     const struct ledger_request_input *input = &request->input;
     enum ledger_status status = sqlite_members_access(database, input->chat, input->user);
-    if (status != LEDGER_OK || is_chat_member(database, input->chat, input->peer))
+    if (status != LEDGER_OK || is_chat_member(database, input->chat, input->other))
         return status;
-    if (sqlite_blocks_exist(database, input->user, input->peer) ||
-        sqlite_blocks_exist(database, input->peer, input->user))
+    if (sqlite_blocks_exist(database, input->user, input->other) ||
+        sqlite_blocks_exist(database, input->other, input->user))
         return LEDGER_FORBIDDEN;
     struct query query =
         query_open_texts(database, SELECT_COUNT, input->chat, SLICE_NONE, SLICE_NONE);
@@ -156,7 +156,7 @@ enum ledger_status sqlite_members_add(struct database *database, struct ledger_r
     query_end(&query);
     if (full)
         return LEDGER_LIMIT;
-    insert_chat_member(database, input->chat, input->peer, request->wall_ms);
+    insert_chat_member(database, input->chat, input->other, request->wall_ms);
     add_to_member_count(database, input->chat, 1);
     request->outcome.change.changed = true;
     return LEDGER_OK;
@@ -172,10 +172,10 @@ enum ledger_status sqlite_members_remove(struct database *database, struct ledge
     if (status != LEDGER_OK)
         return status;
     struct query members =
-        query_open_texts(database, DELETE_MEMBER, input->chat, input->peer, SLICE_NONE);
+        query_open_texts(database, DELETE_MEMBER, input->chat, input->other, SLICE_NONE);
     request->outcome.change.changed = query_run(&members) > 0;
     struct query cursors =
-        query_open_texts(database, DELETE_CURSORS, input->chat, input->peer, SLICE_NONE);
+        query_open_texts(database, DELETE_CURSORS, input->chat, input->other, SLICE_NONE);
     query_run(&cursors);
     if (request->outcome.change.changed)
         add_to_member_count(database, input->chat, -1);

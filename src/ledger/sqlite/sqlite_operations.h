@@ -41,14 +41,14 @@ enum ledger_status sqlite_contacts_remove(struct database *, struct ledger_reque
 
 /* Makes two users contacts, for both. Returns LIMIT when one of them has too many contacts. */
 enum ledger_status sqlite_contacts_add(struct database *database, struct slice user,
-                                       struct slice peer, struct slice request_id,
+                                       struct slice other, struct slice request_id,
                                        int64_t since_ms);
 
 /* Ends a contact for both. Returns whether the two were contacts. */
-bool sqlite_contacts_delete(struct database *database, struct slice user, struct slice peer);
+bool sqlite_contacts_delete(struct database *database, struct slice user, struct slice other);
 
 /* Returns whether the two are contacts. */
-bool sqlite_contacts_exist(struct database *database, struct slice user, struct slice peer);
+bool sqlite_contacts_exist(struct database *database, struct slice user, struct slice other);
 
 /* ---- sqlite_contact_requests.c ---- */
 
@@ -59,7 +59,8 @@ enum ledger_status sqlite_contact_requests_withdraw(struct database *, struct le
 enum ledger_status sqlite_contact_requests_list(struct database *, struct ledger_request *);
 
 /* Applies a new block to the contact requests between the two. */
-void sqlite_contact_requests_block(struct database *database, struct slice user, struct slice peer);
+void sqlite_contact_requests_block(struct database *database, struct slice user,
+                                   struct slice other);
 
 /* ---- sqlite_blocks.c ---- */
 
@@ -67,8 +68,8 @@ enum ledger_status sqlite_blocks_put(struct database *, struct ledger_request *)
 enum ledger_status sqlite_blocks_delete(struct database *, struct ledger_request *);
 enum ledger_status sqlite_blocks_list(struct database *, struct ledger_request *);
 
-/* Returns whether `user` blocks `peer`. */
-bool sqlite_blocks_exist(struct database *database, struct slice user, struct slice peer);
+/* Returns whether `user` blocks `other`. */
+bool sqlite_blocks_exist(struct database *database, struct slice user, struct slice other);
 
 /* ---- sqlite_chats.c ---- */
 
