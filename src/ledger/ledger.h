@@ -55,7 +55,7 @@ enum {
     LEDGER_PROFILES_MAX = 10000, /* targets of one ledger_profiles() */
     LEDGER_CONTACTS_MAX = 10000, /* per user */
     LEDGER_BLOCKS_MAX = 10000,   /* per user */
-    LEDGER_REQUESTS_OUTGOING_MAX = 1000, /* pending contact requests from one user */
+    LEDGER_CONTACT_REQUESTS_OUTGOING_MAX = 1000, /* pending contact requests from one user */
     LEDGER_CHAT_MEMBERS_MAX = 10000,
     LEDGER_CHATS_PAGE_MEMBERS_MAX = 20000, /* members in one page of chats; beyond it: has_more */
     LEDGER_CALLS_KEPT_MAX = 1000,          /* per user; older history is dropped */

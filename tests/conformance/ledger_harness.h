@@ -60,8 +60,9 @@ const char *harness_request_contact(struct harness *harness, const char *id, con
 const char *harness_accept(struct harness *harness, const char *user, const char *id);
 const char *harness_decline(struct harness *harness, const char *user, const char *id);
 const char *harness_withdraw(struct harness *harness, const char *user, const char *id);
-const char *harness_requests(struct harness *harness, const char *user,
-                             enum ledger_direction direction, const char *after, uint32_t limit);
+const char *harness_contact_requests(struct harness *harness, const char *user,
+                                     enum ledger_direction direction, const char *after,
+                                     uint32_t limit);
 const char *harness_contacts(struct harness *harness, const char *user);
 const char *harness_graph(struct harness *harness, const char *user, uint32_t chats_max);
 const char *harness_remove(struct harness *harness, const char *user, const char *other);

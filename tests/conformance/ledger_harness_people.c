@@ -69,7 +69,7 @@ static void write_contact(void *arg, const struct ledger_contact_outcome *outcom
                 outcome->tell_other_side ? " tell" : "");
 }
 
-static void write_requests(void *arg, const struct ledger_contact_requests_outcome *outcome)
+static void write_contact_requests(void *arg, const struct ledger_contact_requests_outcome *outcome)
 {
     if (!harness_begin(arg, outcome->status))
         return;
@@ -158,11 +158,12 @@ const char *harness_withdraw(struct harness *harness, const char *user, const ch
     return harness_line(harness);
 }
 
-const char *harness_requests(struct harness *harness, const char *user,
-                             enum ledger_direction direction, const char *after, uint32_t limit)
+const char *harness_contact_requests(struct harness *harness, const char *user,
+                                     enum ledger_direction direction, const char *after,
+                                     uint32_t limit)
 {
     ledger_contact_requests_list(&harness->client, slice_of(user), direction, slice_of(after),
-                                 limit, write_requests, harness);
+                                 limit, write_contact_requests, harness);
     return harness_line(harness);
 }
 

@@ -77,15 +77,15 @@ void ledger_suite_contact_request_is_accepted_once(void **state)
     struct harness *h = *state;
     expect(harness_request_contact(h, "r1", "alice", "bob"), "ok requested r1 alice>bob tell");
     expect(harness_request_contact(h, "r2", "alice", "bob"), "ok pending r1 alice>bob");
-    expect(harness_requests(h, "alice", LEDGER_OUTGOING, "", 0), "ok r1:alice>bob");
-    expect(harness_requests(h, "bob", LEDGER_INCOMING, "", 0), "ok r1:alice>bob");
-    expect(harness_requests(h, "bob", LEDGER_OUTGOING, "", 0), "ok");
+    expect(harness_contact_requests(h, "alice", LEDGER_OUTGOING, "", 0), "ok r1:alice>bob");
+    expect(harness_contact_requests(h, "bob", LEDGER_INCOMING, "", 0), "ok r1:alice>bob");
+    expect(harness_contact_requests(h, "bob", LEDGER_OUTGOING, "", 0), "ok");
     expect(harness_contacts(h, "alice"), "ok");
     expect(harness_accept(h, "bob", "r1"), "ok accepted r1 alice>bob tell");
     expect(harness_accept(h, "bob", "r1"), "ok already alice>bob");
     expect(harness_contacts(h, "alice"), "ok bob");
     expect(harness_contacts(h, "bob"), "ok alice");
-    expect(harness_requests(h, "bob", LEDGER_INCOMING, "", 0), "ok");
+    expect(harness_contact_requests(h, "bob", LEDGER_INCOMING, "", 0), "ok");
     expect(harness_request_contact(h, "r3", "bob", "alice"), "ok already bob>alice");
     expect(harness_remove(h, "bob", "alice"), "ok changed");
     expect(harness_remove(h, "bob", "alice"), "ok");
@@ -100,7 +100,7 @@ void ledger_suite_contact_request_is_declined_or_withdrawn(void **state)
     harness_request_contact(h, "r1", "alice", "bob");
     expect(harness_decline(h, "bob", "r1"), "ok declined r1 alice>bob tell");
     expect(harness_decline(h, "bob", "r1"), "not_found");
-    expect(harness_requests(h, "alice", LEDGER_OUTGOING, "", 0), "ok");
+    expect(harness_contact_requests(h, "alice", LEDGER_OUTGOING, "", 0), "ok");
     expect(harness_request_contact(h, "r2", "alice", "bob"), "ok requested r2 alice>bob tell");
     expect(harness_withdraw(h, "alice", "r2"), "ok withdrawn r2 alice>bob tell");
     expect(harness_accept(h, "bob", "r2"), "not_found");
@@ -114,8 +114,8 @@ void ledger_suite_crossing_contact_request_accepts_the_other(void **state)
     expect(harness_request_contact(h, "r2", "bob", "alice"), "ok accepted r1 alice>bob tell");
     expect(harness_contacts(h, "alice"), "ok bob");
     expect(harness_contacts(h, "bob"), "ok alice");
-    expect(harness_requests(h, "bob", LEDGER_INCOMING, "", 0), "ok");
-    expect(harness_requests(h, "alice", LEDGER_INCOMING, "", 0), "ok");
+    expect(harness_contact_requests(h, "bob", LEDGER_INCOMING, "", 0), "ok");
+    expect(harness_contact_requests(h, "alice", LEDGER_INCOMING, "", 0), "ok");
 }
 
 void ledger_suite_contact_request_is_answered_only_by_its_owners(void **state)
@@ -129,7 +129,7 @@ void ledger_suite_contact_request_is_answered_only_by_its_owners(void **state)
     expect(harness_withdraw(h, "carol", "r1"), "not_found");
     expect(harness_accept(h, "bob", "r9"), "not_found");
     expect(harness_request_contact(h, "r1", "carol", "dave"), "conflict");
-    expect(harness_requests(h, "bob", LEDGER_INCOMING, "", 0), "ok r1:alice>bob");
+    expect(harness_contact_requests(h, "bob", LEDGER_INCOMING, "", 0), "ok r1:alice>bob");
 }
 
 /* Writes every answer that a user can get about another. */
@@ -139,8 +139,8 @@ static void write_view(struct harness *h, const char *other, struct buffer *view
     snprintf(id, sizeof(id), "r-%s", other);
     buffer_append_text(view, harness_request_contact(h, id, "alice", other));
     buffer_append_text(view, harness_request_contact(h, "again", "alice", other));
-    buffer_append_text(view, harness_requests(h, "alice", LEDGER_OUTGOING, "", 0));
-    buffer_append_text(view, harness_requests(h, "alice", LEDGER_INCOMING, "", 0));
+    buffer_append_text(view, harness_contact_requests(h, "alice", LEDGER_OUTGOING, "", 0));
+    buffer_append_text(view, harness_contact_requests(h, "alice", LEDGER_INCOMING, "", 0));
     buffer_append_text(view, harness_contacts(h, "alice"));
     buffer_append_text(view, harness_accept(h, "alice", id));
     buffer_append_text(view, harness_withdraw(h, "alice", id));
@@ -184,15 +184,15 @@ void ledger_suite_block_ends_contact_and_hides_contact_requests(void **state)
     harness_request_contact(h, "r3", "carol",
                             "dave"); /* pending when dave blocks: hidden, not deleted */
     expect(harness_block(h, "dave", "carol"), "ok changed");
-    expect(harness_requests(h, "dave", LEDGER_INCOMING, "", 0), "ok");
-    expect(harness_requests(h, "carol", LEDGER_OUTGOING, "", 0), "ok r3:carol>dave");
+    expect(harness_contact_requests(h, "dave", LEDGER_INCOMING, "", 0), "ok");
+    expect(harness_contact_requests(h, "carol", LEDGER_OUTGOING, "", 0), "ok r3:carol>dave");
     expect(harness_accept(h, "dave", "r3"), "not_found");
     expect(harness_decline(h, "dave", "r3"), "not_found");
 
     harness_request_contact(h, "r4", "erin", "frank"); /* withdrawn, since erin blocks */
     expect(harness_block(h, "erin", "frank"), "ok changed");
-    expect(harness_requests(h, "frank", LEDGER_INCOMING, "", 0), "ok");
-    expect(harness_requests(h, "erin", LEDGER_OUTGOING, "", 0), "ok");
+    expect(harness_contact_requests(h, "frank", LEDGER_INCOMING, "", 0), "ok");
+    expect(harness_contact_requests(h, "erin", LEDGER_OUTGOING, "", 0), "ok");
 }
 
 void ledger_suite_hidden_contact_request_is_shown_when_repeated_after_unblocking(void **state)
@@ -202,13 +202,13 @@ void ledger_suite_hidden_contact_request_is_shown_when_repeated_after_unblocking
     expect(harness_request_contact(h, "r1", "alice", "bob"), "ok requested r1 alice>bob");
     expect(harness_unblock(h, "bob", "alice"), "ok changed");
     expect(harness_unblock(h, "bob", "alice"), "ok");
-    expect(harness_requests(h, "bob", LEDGER_INCOMING, "", 0), "ok");
+    expect(harness_contact_requests(h, "bob", LEDGER_INCOMING, "", 0), "ok");
     expect(harness_request_contact(h, "r2", "alice", "bob"), "ok pending r1 alice>bob tell");
     expect(harness_request_contact(h, "r2", "alice", "bob"), "ok pending r1 alice>bob");
-    expect(harness_requests(h, "bob", LEDGER_INCOMING, "", 0), "ok r1:alice>bob");
+    expect(harness_contact_requests(h, "bob", LEDGER_INCOMING, "", 0), "ok r1:alice>bob");
 
     harness_block(h, "dave",
-                  "carol"); /* a request by the user who unblocked accepts the hidden one */
+                  "carol"); /* a contact request by the user who unblocked accepts the hidden one */
     harness_request_contact(h, "r3", "carol", "dave");
     harness_unblock(h, "dave", "carol");
     expect(harness_request_contact(h, "r4", "dave", "carol"), "ok accepted r3 carol>dave tell");
@@ -221,12 +221,13 @@ void ledger_suite_contact_requests_are_paged(void **state)
     harness_request_contact(h, "r3", "carol", "zoe");
     harness_request_contact(h, "r2", "bob", "zoe");
     harness_request_contact(h, "r4", "zoe", "dave");
-    expect(harness_requests(h, "zoe", LEDGER_INCOMING, "", 2), "ok r1:alice>zoe r2:bob>zoe more");
-    expect(harness_requests(h, "zoe", LEDGER_INCOMING, "r2", 2), "ok r3:carol>zoe");
-    expect(harness_requests(h, "zoe", LEDGER_INCOMING, "", 3),
+    expect(harness_contact_requests(h, "zoe", LEDGER_INCOMING, "", 2),
+           "ok r1:alice>zoe r2:bob>zoe more");
+    expect(harness_contact_requests(h, "zoe", LEDGER_INCOMING, "r2", 2), "ok r3:carol>zoe");
+    expect(harness_contact_requests(h, "zoe", LEDGER_INCOMING, "", 3),
            "ok r1:alice>zoe r2:bob>zoe r3:carol>zoe");
-    expect(harness_requests(h, "zoe", LEDGER_INCOMING, "r3", 2), "ok");
-    expect(harness_requests(h, "zoe", LEDGER_OUTGOING, "", 1), "ok r4:zoe>dave");
+    expect(harness_contact_requests(h, "zoe", LEDGER_INCOMING, "r3", 2), "ok");
+    expect(harness_contact_requests(h, "zoe", LEDGER_OUTGOING, "", 1), "ok r4:zoe>dave");
 }
 
 static void on_contact_answered(void *arg, const struct ledger_contact_outcome *outcome)
@@ -238,13 +239,13 @@ void ledger_suite_outgoing_contact_requests_are_bounded(void **state)
 {
     struct harness *h = *state;
     char other[32];
-    for (int i = 0; i < LEDGER_REQUESTS_OUTGOING_MAX; i++) {
+    for (int i = 0; i < LEDGER_CONTACT_REQUESTS_OUTGOING_MAX; i++) {
         snprintf(other, sizeof(other), "other-%d", i);
         ledger_contact_request_create(&h->client, slice_of(other), SLICE("alice"), slice_of(other),
                                       on_contact_answered, h);
     }
-    harness_await(h, LEDGER_REQUESTS_OUTGOING_MAX);
-    assert_int_equal(h->statuses[LEDGER_OK], LEDGER_REQUESTS_OUTGOING_MAX);
+    harness_await(h, LEDGER_CONTACT_REQUESTS_OUTGOING_MAX);
+    assert_int_equal(h->statuses[LEDGER_OK], LEDGER_CONTACT_REQUESTS_OUTGOING_MAX);
     expect(harness_request_contact(h, "one-more", "alice", "bob"), "limit");
     expect(harness_request_contact(h, "one-more", "alice", "other-7"),
            "ok pending other-7 alice>other-7");
@@ -321,7 +322,7 @@ static void check_user(struct harness *h, const struct model *model, unsigned us
         if (model->contacts[user][other])
             snprintf(expected_contacts + strlen(expected_contacts), 16, " %s", names[other]);
     expect(harness_contacts(h, names[user]), expected_contacts);
-    const char *listed = harness_requests(h, names[user], LEDGER_INCOMING, "", 0);
+    const char *listed = harness_contact_requests(h, names[user], LEDGER_INCOMING, "", 0);
     size_t shown = 0, expected = 0;
     for (const char *at = listed; *at; at++)
         shown += *at == '>';

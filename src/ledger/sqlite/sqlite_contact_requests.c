@@ -105,7 +105,7 @@ static enum ledger_status create_contact_request(struct database *database,
     const struct ledger_request_input *input = &request->input;
     struct query count =
         query_open_texts(database, COUNT_OUTGOING, input->user, SLICE_NONE, SLICE_NONE);
-    bool full = query_next(&count) && query_int(&count, 0) >= LEDGER_REQUESTS_OUTGOING_MAX;
+    bool full = query_next(&count) && query_int(&count, 0) >= LEDGER_CONTACT_REQUESTS_OUTGOING_MAX;
     query_end(&count);
     if (full)
         return LEDGER_LIMIT;
