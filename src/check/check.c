@@ -4,9 +4,9 @@
 
 enum { GATEWAY_KEY_BYTES = 256 };
 
-/* ---- the window ---- */
+/* ---- the expiry window ---- */
 
-static void on_window_read(void *arg, const struct resp_value *reply)
+static void on_lease_window_read(void *arg, const struct resp_value *reply)
 {
     struct check_context *context = arg;
     int64_t window_ms;
@@ -31,12 +31,13 @@ static void on_check_gateways_listed(void *arg, const struct resp_value *reply)
         struct slice key = {text, (size_t)len};
         context->redis->outstanding++;
         redis_command(context->redis->client, key,
-                      REDIS_ARGS(SLICE("HGET"), key, SLICE("window_ms")), on_window_read, context);
+                      REDIS_ARGS(SLICE("HGET"), key, SLICE("window_ms")), on_lease_window_read,
+                      context);
     }
 }
 
 /* Reads the window from the gateways' records. The scan reports the records that cannot be read here. */
-static void read_window(struct check_context *context)
+static void read_lease_window(struct check_context *context)
 {
     static const struct slice LIST = {"presence:gateways", 17};
     char last[24];
@@ -58,12 +59,13 @@ static void on_page_scanned(void *arg, const struct resp_value *reply)
     check->context.redis->outstanding--;
     bool is_page = reply && reply->type == RESP_ARRAY && reply->count == 2 &&
                    reply->items[0].type == RESP_TEXT && reply->items[1].type == RESP_ARRAY &&
-                   reply->items[0].text.len < sizeof(check->cursor);
+                   reply->items[0].text.len < sizeof(check->scan_position);
     if (!is_page) {
         check_fail(&check->context, reply);
         return;
     }
-    snprintf(check->cursor, sizeof(check->cursor), "%.*s", SLICE_FORMAT(reply->items[0].text));
+    snprintf(check->scan_position, sizeof(check->scan_position), "%.*s",
+             SLICE_FORMAT(reply->items[0].text));
     check->page_keys = reply->items[1].count;
     for (size_t i = 0; i < reply->items[1].count; i++) {
         bool ours = check_key_start(&check->context, reply->items[1].items[i].text);
@@ -73,23 +75,23 @@ static void on_page_scanned(void *arg, const struct resp_value *reply)
 }
 
 /* Scans all masters, page by page, and checks the keys. */
-static void scan_masters(struct check *check)
+static void scan_redis_masters(struct check *check)
 {
     struct blocking_redis *redis = check->context.redis;
     size_t masters = redis_master_count(redis->client);
     char count[24];
     snprintf(count, sizeof(count), "%d", CHECK_PAGE_KEYS);
     for (size_t i = 0; i < masters && !check->context.failed; i++) {
-        snprintf(check->cursor, sizeof(check->cursor), "0");
+        snprintf(check->scan_position, sizeof(check->scan_position), "0");
         do {
             redis->outstanding++;
-            redis_command_on(
-                redis->client, i,
-                REDIS_ARGS(SLICE("SCAN"), slice_of(check->cursor), SLICE("COUNT"), slice_of(count)),
-                on_page_scanned, check);
+            redis_command_on(redis->client, i,
+                             REDIS_ARGS(SLICE("SCAN"), slice_of(check->scan_position),
+                                        SLICE("COUNT"), slice_of(count)),
+                             on_page_scanned, check);
             blocking_redis_wait(redis);
             blocking_redis_rest(redis, (int64_t)(check->page_keys * 1000 / check->keys_a_second));
-        } while (!check->context.failed && !slice_is(slice_of(check->cursor), "0"));
+        } while (!check->context.failed && !slice_is(slice_of(check->scan_position), "0"));
     }
     if (!check->context.failed && redis_master_count(redis->client) != masters) {
         check->context.failed = true;
@@ -121,10 +123,10 @@ static void check_suspicions_again(struct check *check)
 bool check_run(struct check *check)
 {
     if (check->context.window_ms == 0)
-        read_window(&check->context);
+        read_lease_window(&check->context);
     if (check->patience_ms == 0)
         check->patience_ms = check->context.window_ms + CHECK_PATIENCE_EXTRA_MS;
-    scan_masters(check);
+    scan_redis_masters(check);
     for (int round = 1; round < CHECK_ROUNDS; round++)
         if (check->context.violations.count > 0 && !check->context.failed)
             check_suspicions_again(check);

@@ -30,10 +30,10 @@ enum {
 struct check {
     struct check_context context;
     size_t keys_a_second;
-    int64_t patience_ms; /* 0: CHECK_PATIENCE_EXTRA_MS longer than the window */
-    size_t keys;         /* of a kind that Rollcall uses */
-    size_t foreign;      /* keys of other applications */
-    char cursor[24];
+    int64_t patience_ms;    /* 0: CHECK_PATIENCE_EXTRA_MS longer than the window */
+    size_t keys;            /* of a kind that Rollcall uses */
+    size_t foreign;         /* keys of other applications */
+    char scan_position[24]; /* where the next SCAN continues */
     size_t page_keys;
 };
 

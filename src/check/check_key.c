@@ -28,8 +28,8 @@ static const struct key_kind KEY_KINDS[] = {
     {.prefix = "server_connections:", .script = CHECK_SCRIPT_SERVER},
     {.prefix = "gateway:", .script = CHECK_SCRIPT_GATEWAY},
     {.prefix = "presence:v_heartbeat", .script = CHECK_SCRIPT_INDEX},
-    {.prefix = "presence:online", .script = CHECK_SCRIPT_MEMBERS},
-    {.prefix = "presence:incall", .script = CHECK_SCRIPT_MEMBERS},
+    {.prefix = "presence:online", .script = CHECK_SCRIPT_ONLINE_SETS},
+    {.prefix = "presence:incall", .script = CHECK_SCRIPT_ONLINE_SETS},
     {.prefix = "call:", .script = CHECK_SCRIPT_CALL},
     {.prefix = "calls:due", .script = CHECK_SCRIPT_INDEX},
     {"last_seen:", CHECK_SCRIPT_PLAIN, "string", "", "time"},
@@ -177,7 +177,7 @@ static void read_other_key(const struct key_check *check, const struct resp_valu
 
 /* ---- the check ---- */
 
-static void run_check_script(struct key_check *check, struct slice cursor);
+static void run_check_script(struct key_check *check, struct slice scan_position);
 
 static void on_check_script_run(void *arg, const struct resp_value *reply)
 {
@@ -208,7 +208,7 @@ static void on_check_script_run(void *arg, const struct resp_value *reply)
 }
 
 /* Takes the check. */
-static void run_check_script(struct key_check *check, struct slice cursor)
+static void run_check_script(struct key_check *check, struct slice scan_position)
 {
     const struct key_kind *kind = check->kind;
     struct check_context *context = check->context;
@@ -221,7 +221,7 @@ static void run_check_script(struct key_check *check, struct slice cursor)
                   REDIS_ARGS(SLICE("EVAL_RO"), slice_of(kind->script), SLICE("1"),
                              checked_key(check), slice_of(window),
                              redis_is_cluster(context->redis->client) ? SLICE("1") : SLICE("0"),
-                             slice_of(prefix_len), cursor, slice_of(kind->type),
+                             slice_of(prefix_len), scan_position, slice_of(kind->type),
                              slice_of(kind->ttl_ms_max), slice_of(kind->value)),
                   on_check_script_run, check);
 }

@@ -6,7 +6,7 @@ extern const char CHECK_SCRIPT_CALL[];
 extern const char CHECK_SCRIPT_CONNECTION[];
 extern const char CHECK_SCRIPT_GATEWAY[];
 extern const char CHECK_SCRIPT_INDEX[];
-extern const char CHECK_SCRIPT_MEMBERS[];
+extern const char CHECK_SCRIPT_ONLINE_SETS[];
 extern const char CHECK_SCRIPT_PLAIN[];
 extern const char CHECK_SCRIPT_SERVER[];
 extern const char CHECK_SCRIPT_USER[];

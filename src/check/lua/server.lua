@@ -1,7 +1,7 @@
 -- A gateway's connections: each has a record that names this gateway. One page at a time.
 if not is(key, 'set') then return answer end
-if cursor == '0' then lives_at_most(key, window, 'routing_ttl_bounded') end
-local page = redis.call('SSCAN', key, cursor, 'COUNT', PAGE)
+if scan_position == '0' then lives_at_most(key, window, 'routing_ttl_bounded') end
+local page = redis.call('SSCAN', key, scan_position, 'COUNT', PAGE)
 answer[1] = page[1]
 for _, id in ipairs(page[2]) do
   if cluster then
