@@ -83,7 +83,7 @@ void last_seen_note(struct last_seen *last_seen, struct slice user, int64_t last
 
 /* ---- sending ---- */
 
-/* Sends a backlog at once; entries noted while the batch was in flight wait LAST_SEEN_HOLD_MS. */
+/* Sends the rest at once; entries noted while the batch was in flight wait LAST_SEEN_HOLD_MS. */
 static void on_last_seen_stored(void *arg, const struct ledger_change_outcome *outcome)
 {
     struct last_seen *last_seen = arg;
@@ -101,7 +101,7 @@ static void on_last_seen_stored(void *arg, const struct ledger_change_outcome *o
     }
     if (!stored)
         last_seen->due_ms = now_ms + LAST_SEEN_RETRY_MS;
-    else if (last_seen->backlog || last_seen->flushing)
+    else if (last_seen->has_more || last_seen->flushing)
         last_seen->due_ms = now_ms;
     else
         last_seen->due_ms = now_ms + LAST_SEEN_HOLD_MS;
@@ -125,7 +125,7 @@ void last_seen_tick(struct last_seen *last_seen)
         list_remove(&entry->link);
         list_append(&last_seen->sent, &entry->link);
     }
-    last_seen->backlog = !list_empty(&last_seen->waiting);
+    last_seen->has_more = !list_empty(&last_seen->waiting);
     ledger_last_seen_put(last_seen->client, batch, count, on_last_seen_stored, last_seen);
 }
 

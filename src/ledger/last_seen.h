@@ -30,7 +30,7 @@ struct last_seen {
     struct list waiting;          /* in the order in which they were noted */
     struct list sent;             /* the batch in flight; empty when there is none */
     int64_t due_ms;               /* when to send the next batch, if something waits */
-    bool backlog;                 /* more entries waited than the last batch could hold */
+    bool has_more;                /* more entries waited than the last batch could hold */
     bool flushing;
     uint64_t dropped;
 };
