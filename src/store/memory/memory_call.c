@@ -50,7 +50,7 @@ struct memory_call *memory_call_make(struct slice id, struct slice caller, struc
     return call;
 }
 
-static struct call_device view_memory_party(const struct memory_party *party)
+static struct call_device borrow_memory_party(const struct memory_party *party)
 {
     return (struct call_device){
         .user_id = party->user_len ? memory_party_user(party) : SLICE_NONE,
@@ -60,14 +60,14 @@ static struct call_device view_memory_party(const struct memory_party *party)
     };
 }
 
-struct call memory_call_view(const struct memory_call *call)
+struct call memory_call_borrow(const struct memory_call *call)
 {
     return (struct call){
         .id = memory_call_id(call),
         .state = call->state,
         .reason = call->reason,
-        .caller = view_memory_party(&call->caller),
-        .callee = view_memory_party(&call->callee),
+        .caller = borrow_memory_party(&call->caller),
+        .callee = borrow_memory_party(&call->callee),
         .started_at_ms = call->started_at_ms,
         .answered_at_ms = call->answered_at_ms,
         .ended_at_ms = call->ended_at_ms,

@@ -47,7 +47,7 @@ bool memory_party_is_callee(const struct memory_party *party);
 /* Whether the party takes part with this device. */
 bool memory_party_is_device(const struct memory_party *party, struct slice device_id);
 
-/* Returns a view into the call, valid as long as the call. */
-struct call memory_call_view(const struct memory_call *call);
+/* Returns the call as the port shows it; its ids are borrowed from the record. */
+struct call memory_call_borrow(const struct memory_call *call);
 
 #endif

@@ -56,13 +56,13 @@ static void answer_call_operation(struct memory_calls_port *port, enum call_resu
                                   const struct memory_call *found, call_answer_done done, void *arg)
 {
     struct memory_call copy;
-    struct call view;
+    struct call borrowed;
     if (found)
         copy = *found;
     pthread_mutex_unlock(&port->calls->lock);
     if (found)
-        view = memory_call_view(&copy);
-    done(arg, &(struct call_answer){result, found ? &view : NULL});
+        borrowed = memory_call_borrow(&copy);
+    done(arg, &(struct call_answer){result, found ? &borrowed : NULL});
 }
 
 static void memory_calls_request(struct call_store *store, struct slice id,
@@ -165,7 +165,7 @@ static void memory_calls_reap(struct call_store *store, size_t max, call_reap_do
 {
     struct memory_calls_port *port = memory_calls_port_of(store);
     struct memory_call copies[CALL_REAP_MAX];
-    struct call views[CALL_REAP_MAX];
+    struct call ended[CALL_REAP_MAX];
     const struct memory_call *call;
     size_t count = 0;
     if (max > CALL_REAP_MAX)
@@ -176,8 +176,8 @@ static void memory_calls_reap(struct call_store *store, size_t max, call_reap_do
     memory_call_table_forget(table, port->clock);
     pthread_mutex_unlock(&port->calls->lock);
     for (size_t i = 0; i < count; i++)
-        views[i] = memory_call_view(&copies[i]);
-    done(arg, views, count);
+        ended[i] = memory_call_borrow(&copies[i]);
+    done(arg, ended, count);
 }
 
 static void memory_calls_free_port(struct call_store *store)

@@ -160,7 +160,7 @@ static void memory_graph_lookup(struct graph_store *store, struct slice user_id,
         done(arg, STATE_OK, &(struct graph_lookup){.ticket = ticket});
         return;
     }
-    struct graph_lookup lookup = {.known = true, .graph = memory_graph_view(graph)};
+    struct graph_lookup lookup = {.known = true, .graph = memory_graph_borrow(graph)};
     size_t max = graph->contact_count;
     struct slice *ids = malloc((max + 1) * (sizeof(*ids) + sizeof(struct memory_graph_user *)));
     if (ids) {

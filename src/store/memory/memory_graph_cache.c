@@ -79,7 +79,7 @@ static struct id_list graph_list_at(const struct memory_graph *graph, uint32_t a
     return (struct id_list){(const struct slice *)((const char *)graph + at), count};
 }
 
-struct social_graph memory_graph_view(const struct memory_graph *graph)
+struct social_graph memory_graph_borrow(const struct memory_graph *graph)
 {
     return (struct social_graph){
         .presence_visibility = graph->presence_visibility,

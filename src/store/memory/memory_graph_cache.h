@@ -59,7 +59,7 @@ struct memory_graphs {
 struct memory_graph *memory_graph_make(const struct social_graph *graph);
 
 /* Returns the graph as it was put, without its contacts. Needs no lock while the graph is pinned. */
-struct social_graph memory_graph_view(const struct memory_graph *graph);
+struct social_graph memory_graph_borrow(const struct memory_graph *graph);
 
 /* Returns how many of its contacts are kept. */
 size_t memory_graph_contacts(const struct social_graph *graph);

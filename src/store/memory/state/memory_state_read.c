@@ -78,8 +78,9 @@ void memory_state_routes(struct state_store *store, const struct slice *user_ids
     free(users);
 }
 
-static struct lease view_lease(const struct memory_state *state, const struct memory_lease *lease,
-                               struct slice user_id, char device[DEVICE_ID_BYTES_MAX])
+static struct lease borrow_memory_lease(const struct memory_state *state,
+                                        const struct memory_lease *lease, struct slice user_id,
+                                        char device[DEVICE_ID_BYTES_MAX])
 {
     const struct gateway_slot *gateway = &state->gateways[lease->gateway];
     size_t device_len = lease->own_device ? ULID_TEXT_LEN : lease->device_len;
@@ -109,8 +110,8 @@ void memory_state_leases(struct state_store *store, struct slice user_id, state_
     struct memory_user *user = memory_shard_user(shard, user_id);
     struct list *at = user ? user->leases.next : NULL;
     for (; at && at != &user->leases && count < STATE_LEASES_MAX; at = at->next, count++)
-        leases[count] = view_lease(port->state, CONTAINER_OF(at, struct memory_lease, of_user),
-                                   user_id, devices[count]);
+        leases[count] = borrow_memory_lease(
+            port->state, CONTAINER_OF(at, struct memory_lease, of_user), user_id, devices[count]);
     memory_state_unlock(shard);
     done(arg, STATE_OK, leases, count);
 }
@@ -130,7 +131,8 @@ void memory_state_find(struct state_store *store, const struct ulid *conn_id, st
         found = held != NULL;
         if (found) {
             memcpy(user, held->user->id, held->user->id_len);
-            lease = view_lease(port->state, held, (struct slice){user, held->user->id_len}, device);
+            lease = borrow_memory_lease(port->state, held, (struct slice){user, held->user->id_len},
+                                        device);
         }
         memory_state_unlock(shard);
     }
