@@ -59,15 +59,15 @@ static void on_gateway_forgotten(void *arg)
 /* Only sessions that can be recovered need offsets. */
 static bool make_recovery_store(struct gateway *gateway)
 {
-    int64_t window_ms = gateway->parts.config->socketio.recovery_ms;
+    int64_t recovery_ms = gateway->parts.config->socketio.recovery_ms;
     const struct clock *clock = &gateway->loop.clock;
-    if (window_ms == 0)
+    if (recovery_ms == 0)
         return true;
     gateway->encoder.offset_clock = clock;
     gateway->socketio.recovery =
         gateway->parts.fleet
             ? redis_recovery_make(&(struct redis_recovery_options){
-                  .client = gateway->redis, .window_ms = window_ms, .clock = clock})
+                  .client = gateway->redis, .recovery_ms = recovery_ms, .clock = clock})
             : memory_recovery_store(gateway->parts.embedded->recovery, clock);
     return gateway->socketio.recovery != NULL;
 }

@@ -3,7 +3,7 @@
  *
  *   cut ──park()──► PARKED ◄──append(): an event sent to its user meanwhile
  *                     │ take(): the client is back, with its private id and the offset it received last
- *                     ▼ or the window is over, or too many sessions are parked
+ *                     ▼ or the recovery time is over, or too many sessions are parked
  *                    gone
  *
  * An event is its frames, as they would have gone to the socket, and an offset: a number that grows from one
@@ -86,7 +86,7 @@ struct recovery_store {
     bool is_shared; /* with other processes: a parked session outlives this process */
 };
 
-/* Keeps a session for one window. */
+/* Keeps a session for the recovery time. */
 static inline void recovery_park(struct recovery_store *store, const struct parked_session *session)
 {
     store->operations->park(store, session);

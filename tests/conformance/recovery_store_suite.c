@@ -170,11 +170,11 @@ static void concurrent_takes_return_the_session_once(void **state)
     assert_int_equal(fixture->taken.found + other.found, 1);
 }
 
-static void session_expires_after_the_window(void **state)
+static void session_expires_after_the_recovery_time(void **state)
 {
     struct fixture *fixture = *state;
     park_session(fixture, "ann", "secret");
-    fixture->backend->pass(fixture->backend->context, fixture->backend->window_ms - 1);
+    fixture->backend->pass(fixture->backend->context, fixture->backend->recovery_ms - 1);
     park_session(fixture, "ann", "later");
     fixture->backend->pass(fixture->backend->context, 1);
     assert_false(take_session(fixture, "ann", "secret", 10));
@@ -297,7 +297,7 @@ int recovery_store_suite_run(const struct recovery_store_suite_backend *backend)
         TEST(event_with_a_known_id_is_kept_once),
         TEST(session_is_taken_only_with_its_user_and_private_id),
         TEST(concurrent_takes_return_the_session_once),
-        TEST(session_expires_after_the_window),
+        TEST(session_expires_after_the_recovery_time),
         TEST(event_is_appended_to_every_session_of_its_user),
         TEST(session_that_dropped_a_missed_event_is_not_recovered),
         TEST(bytes_of_events_are_bounded),

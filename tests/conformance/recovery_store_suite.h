@@ -10,7 +10,7 @@
 struct recovery_store_suite_backend {
     const char *name;
     void *context;
-    int64_t window_ms;
+    int64_t recovery_ms; /* how long a session stays parked */
     void (*start)(void *context);
     /* Makes one more port; never NULL. The suite frees it before stop(). */
     struct recovery_store *(*port)(void *context);

@@ -11,10 +11,10 @@
 struct memory_recovery {
     pthread_mutex_t lock;
     struct table users;  /* struct memory_recovery_user */
-    struct list oldest;  /* sessions by age; all have one window, so also by expiry */
+    struct list oldest;  /* sessions by age; all are kept equally long, so also by expiry */
     atomic_size_t count; /* written under the lock, read without it */
     uint64_t generation; /* grows when the parked sessions become unrecoverable */
-    int64_t window_ms;
+    int64_t recovery_ms;
 };
 
 struct memory_recovery_user {
@@ -105,7 +105,7 @@ static void list_parked_session(struct memory_recovery *shared, struct memory_re
                                 struct memory_parked_session *session, int64_t now_ms)
 {
     session->user = user;
-    session->expires_at_ms = now_ms + shared->window_ms;
+    session->expires_at_ms = now_ms + shared->recovery_ms;
     session->generation = shared->generation;
     list_append(&user->sessions, &session->of_user);
     list_append(&shared->oldest, &session->by_age);
@@ -251,7 +251,7 @@ struct recovery_store *memory_recovery_store(struct memory_recovery *recovery,
     return &port->store;
 }
 
-struct memory_recovery *memory_recovery_make(int64_t window_ms, uint64_t hash_seed)
+struct memory_recovery *memory_recovery_make(int64_t recovery_ms, uint64_t hash_seed)
 {
     struct memory_recovery *recovery = calloc(1, sizeof(*recovery));
     if (!recovery || !table_init(&recovery->users, hash_seed, recovery_user_matches)) {
@@ -260,7 +260,7 @@ struct memory_recovery *memory_recovery_make(int64_t window_ms, uint64_t hash_se
     }
     pthread_mutex_init(&recovery->lock, NULL);
     list_init(&recovery->oldest);
-    recovery->window_ms = window_ms;
+    recovery->recovery_ms = recovery_ms;
     return recovery;
 }
 

@@ -10,8 +10,8 @@ enum { MEMORY_RECOVERY_SESSIONS_MAX = 10000 };
 
 struct memory_recovery;
 
-/* Returns NULL when out of memory. */
-struct memory_recovery *memory_recovery_make(int64_t window_ms, uint64_t hash_seed);
+/* `recovery_ms` is how long a session stays parked. Returns NULL when out of memory. */
+struct memory_recovery *memory_recovery_make(int64_t recovery_ms, uint64_t hash_seed);
 
 /* Call it after the last port is freed. */
 void memory_recovery_free(struct memory_recovery **recovery);

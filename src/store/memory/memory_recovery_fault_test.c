@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-enum { WINDOW_MS = 1000, NOT_RECOVERED = -1 };
+enum { RECOVERY_MS = 1000, NOT_RECOVERED = -1 };
 
 /* Keeps the number of recovered events, or NOT_RECOVERED. */
 static void on_session_taken(void *arg, const struct parked_session *session)
@@ -21,7 +21,7 @@ static void on_session_taken(void *arg, const struct parked_session *session)
 static size_t park_and_append(alloc_fault_start fail_at, size_t n)
 {
     struct clock clock = {.now_ms = 1, .wall_ms = 1};
-    struct memory_recovery *recovery = memory_recovery_make(WINDOW_MS, 7);
+    struct memory_recovery *recovery = memory_recovery_make(RECOVERY_MS, 7);
     struct recovery_store *store = memory_recovery_store(recovery, &clock);
     struct recovery_event events[RECOVERY_EVENTS_MAX];
     const struct slice user = SLICE("ann"), pid = SLICE("secret");

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-enum { WINDOW_MS = 1000 };
+enum { RECOVERY_MS = 1000 };
 
 struct memory_backend {
     struct clock clock; /* first: see virtual_clock.h */
@@ -22,7 +22,7 @@ static void start_memory_recovery(void *context)
 {
     struct memory_backend *backend = context;
     backend->clock = virtual_clock_begin();
-    backend->recovery = memory_recovery_make(WINDOW_MS, 7);
+    backend->recovery = memory_recovery_make(RECOVERY_MS, 7);
     assert_non_null(backend->recovery);
 }
 
@@ -95,7 +95,7 @@ int main(void)
     const struct recovery_store_suite_backend backend = {
         .name = "memory_recovery",
         .context = &the_backend,
-        .window_ms = WINDOW_MS,
+        .recovery_ms = RECOVERY_MS,
         .start = start_memory_recovery,
         .port = make_port,
         .stop = stop_memory_recovery,

@@ -86,7 +86,7 @@ static void on_session_parked(void *arg, const struct resp_value *reply)
 
 /* The arguments of one park operation, and the memory that they point to. */
 struct park_arguments {
-    struct redis_store_number time, window, topics;
+    struct redis_store_number time, recovery_time, topics;
     struct redis_recovery_hex floor, ceiling;
     struct buffer events;
     struct slice items[PARK_ARGUMENTS_MAX];
@@ -102,7 +102,7 @@ static void redis_recovery_park(struct recovery_store *store, const struct parke
     const struct slice first[PARK_ARGUMENTS_FIRST] = {
         SLICE("park"),
         redis_store_time(&arguments.time, recovery->options.script_clock),
-        redis_store_number(&arguments.window, recovery->options.window_ms),
+        redis_store_number(&arguments.recovery_time, recovery->options.recovery_ms),
         session->pid,
         session->sid,
         redis_recovery_write_hex(&arguments.floor, session->floor),

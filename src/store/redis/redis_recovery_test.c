@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { WINDOW_MS = 60000 };
+enum { RECOVERY_MS = 60000 };
 
 static struct redis_fleet the_fleet;
 
@@ -20,7 +20,7 @@ static struct recovery_store *make_store(struct redis_fleet *fleet, size_t clien
 {
     struct recovery_store *store =
         redis_recovery_make(&(struct redis_recovery_options){.client = fleet->clients[client],
-                                                             .window_ms = WINDOW_MS,
+                                                             .recovery_ms = RECOVERY_MS,
                                                              .clock = &fleet->clock,
                                                              .script_clock = &fleet->clock});
     assert_non_null(store);
@@ -113,7 +113,7 @@ static long ask_number(struct redis_fleet *fleet, const char *command, const cha
     return strtol(redis_fleet_ask(fleet, key, REDIS_ARGS(slice_of(command), key)), NULL, 10);
 }
 
-static void all_keys_expire_with_the_window(void **state)
+static void all_keys_expire_with_the_recovery_time(void **state)
 {
     struct fixture *fixture = *state;
     const char *const names[2][3] = {
@@ -124,7 +124,7 @@ static void all_keys_expire_with_the_window(void **state)
     settle(fixture->fleet);
     for (size_t i = 0; i < 3; i++)
         assert_in_range(ask_number(fixture->fleet, "PTTL", names[fixture->fleet->cluster][i]), 1,
-                        WINDOW_MS);
+                        RECOVERY_MS);
     take_session(fixture);
     settle(fixture->fleet);
     for (size_t i = 0; i < 3; i++)
@@ -198,7 +198,7 @@ static void routes_name_users_with_parked_sessions(void **state)
         .random = &fixture->fleet->worker.random,
         .metrics = &fixture->fleet->worker.metrics,
         .gateway_id = SLICE("gateway"),
-        .lease_window_ms = WINDOW_MS,
+        .lease_window_ms = 60000,
     });
     const struct slice users[] = {SLICE("bob"), SLICE("ann"), SLICE("carol")};
     struct routes_answer named = {0};
@@ -267,7 +267,7 @@ static int run(bool cluster)
     const struct recovery_store_suite_backend backend = {
         .name = cluster ? "redis_recovery_cluster" : "redis_recovery",
         .context = &the_fleet,
-        .window_ms = WINDOW_MS,
+        .recovery_ms = RECOVERY_MS,
         .start = redis_fleet_empty,
         .port = make_port,
         .stop = settle,
@@ -276,7 +276,7 @@ static int run(bool cluster)
     };
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(all_keys_expire_with_the_window),
+        TEST(all_keys_expire_with_the_recovery_time),
         TEST(event_that_arrives_during_a_take_is_included_once),
         TEST(too_many_events_during_a_take_make_it_fail),
         TEST(late_events_are_expected_for_a_while_after_parking),

@@ -139,7 +139,7 @@ static void open_stores(struct stores *stores)
                                                                  .reconnect_grace_ms = 10000,
                                                                  .lease_window_ms = 15000});
     stores->recovery = redis_recovery_make(&(struct redis_recovery_options){
-        .client = client, .window_ms = 60000, .clock = &stores->clock});
+        .client = client, .recovery_ms = 60000, .clock = &stores->clock});
 }
 
 static void close_stores(struct stores *stores)

@@ -1,8 +1,8 @@
--- The parked sessions of one user: Socket.IO sessions that lost their connection. One script is one atomic step.
+-- The parked sessions of one user: sessions that lost their connection. One script is one atomic step.
 --
 -- KEYS[1] is recoveries:<user>, a sorted set: private ids by the time each expires. A session is a hash
 -- recovery:<user>:<pid> (its data, and one field per event id) and a list recovery_events:<user>:<pid>.
--- All are in the user's slot and expire with the window.
+-- All are in the user's slot and expire with the recovery time.
 --
 -- ARGV: the operation, the time or '' for the server's; then the operation's own arguments. An event is 16
 -- hexadecimal digits of offset, 16 of id, and the frames. Such texts sort as the numbers do.
@@ -48,18 +48,18 @@ end
 
 local operations = {}
 
--- window, pid, sid, floor, ceiling, the number of topics, the topics, the events.
-function operations.park(window, pid, sid, floor, ceiling, topic_count, ...)
+-- recovery time in ms, pid, sid, floor, ceiling, the number of topics, the topics, the events.
+function operations.park(recovery_ms, pid, sid, floor, ceiling, topic_count, ...)
   local rest, topics = {...}, {}
-  window, topic_count = tonumber(window), tonumber(topic_count)
+  recovery_ms, topic_count = tonumber(recovery_ms), tonumber(topic_count)
   for at = 1, math.min(topic_count, TOPICS_MAX) do topics[at] = rest[at] end
   local record, events = session_keys(pid)
   redis.call('UNLINK', record, events)
   redis.call('HSET', record, 'sid', sid, 'floor', floor, 'ceiling', ceiling, 'bytes', 0,
     'parked_at', time_text(now), 'topics', cmsgpack.pack(topics))
-  redis.call('ZADD', sessions, now + window, pid)
+  redis.call('ZADD', sessions, now + recovery_ms, pid)
   for at = topic_count + 1, #rest do add_event(pid, rest[at]) end
-  for _, key in ipairs({sessions, record, events}) do redis.call('PEXPIRE', key, window) end
+  for _, key in ipairs({sessions, record, events}) do redis.call('PEXPIRE', key, recovery_ms) end
   while redis.call('ZCARD', sessions) > SESSIONS_MAX do
     remove_session(redis.call('ZRANGE', sessions, 0, 0)[1])
   end
