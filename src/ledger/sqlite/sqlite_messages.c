@@ -1,4 +1,4 @@
-/* Messages: append with the next sequence of the chat, read in both directions, repair the counter. */
+/* Messages: append with the next sequence of the chat, read in both directions, repair the counter; and cursors. */
 #include "ledger/sqlite/sqlite_operations.h"
 
 /* ---- appending ---- */
@@ -211,5 +211,34 @@ enum ledger_status sqlite_messages_before(struct database *database, struct ledg
         messages[i] = messages[count - 1 - i];
         messages[count - 1 - i] = kept;
     }
+    return LEDGER_OK;
+}
+
+/* ---- cursors ---- */
+
+enum ledger_status sqlite_messages_cursor_put(struct database *database,
+                                              struct ledger_request *request)
+{
+    static const char UPSERT_CURSOR[] =
+        "INSERT INTO cursors (chat_id, user_id, device_id, sequence) VALUES (?1, ?2, ?3, "
+        "  min(?4, (SELECT coalesce(max(sequence), 0) FROM messages WHERE chat_id = ?1))) "
+        "ON CONFLICT DO UPDATE SET sequence = excluded.sequence "
+        "WHERE excluded.sequence > cursors.sequence";
+    static const char DELETE_LOWEST[] =
+        "DELETE FROM cursors WHERE chat_id = ?1 AND user_id = ?2 AND device_id IN "
+        "  (SELECT device_id FROM cursors WHERE chat_id = ?1 AND user_id = ?2 "
+        "   ORDER BY sequence DESC LIMIT -1 OFFSET ?3)";
+    const struct ledger_request_input *input = &request->input;
+    enum ledger_status status = sqlite_members_access(database, input->chat, input->user);
+    if (status != LEDGER_OK)
+        return status;
+    struct query query =
+        query_open_texts(database, UPSERT_CURSOR, input->chat, input->user, input->device);
+    query_bind_int(&query, (int64_t)input->sequence);
+    request->outcome.change.changed = query_run(&query) > 0;
+    struct query surplus =
+        query_open_texts(database, DELETE_LOWEST, input->chat, input->user, SLICE_NONE);
+    query_bind_int(&surplus, LEDGER_CURSORS_MAX);
+    query_run(&surplus);
     return LEDGER_OK;
 }

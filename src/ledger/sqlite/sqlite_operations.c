@@ -29,12 +29,12 @@ static const sqlite_operation operations[LEDGER_OPERATION_COUNT] = {
     [LEDGER_MESSAGE_APPEND] = sqlite_messages_append,
     [LEDGER_MESSAGES_AFTER] = sqlite_messages_after,
     [LEDGER_MESSAGES_BEFORE] = sqlite_messages_before,
-    [LEDGER_CURSOR_PUT] = sqlite_delivery_cursor_put,
-    [LEDGER_OUTBOX_LIST] = sqlite_delivery_outbox_list,
-    [LEDGER_OUTBOX_REMOVE] = sqlite_delivery_outbox_remove,
-    [LEDGER_DEAD_LETTER_PUT] = sqlite_delivery_dead_letter_put,
-    [LEDGER_DEAD_LETTERS_LIST] = sqlite_delivery_dead_letters_list,
-    [LEDGER_DEAD_LETTER_REPLAY] = sqlite_delivery_dead_letter_replay,
+    [LEDGER_CURSOR_PUT] = sqlite_messages_cursor_put,
+    [LEDGER_OUTBOX_LIST] = sqlite_outbox_list,
+    [LEDGER_OUTBOX_REMOVE] = sqlite_outbox_remove,
+    [LEDGER_DEAD_LETTER_PUT] = sqlite_outbox_dead_letter_put,
+    [LEDGER_DEAD_LETTERS_LIST] = sqlite_outbox_dead_letters_list,
+    [LEDGER_DEAD_LETTER_REPLAY] = sqlite_outbox_dead_letter_replay,
     [LEDGER_CHAT_REPAIR] = sqlite_messages_repair,
 };
 

@@ -107,6 +107,7 @@ enum ledger_status sqlite_messages_append(struct database *, struct ledger_reque
 enum ledger_status sqlite_messages_after(struct database *, struct ledger_request *);
 enum ledger_status sqlite_messages_before(struct database *, struct ledger_request *);
 enum ledger_status sqlite_messages_repair(struct database *, struct ledger_request *);
+enum ledger_status sqlite_messages_cursor_put(struct database *, struct ledger_request *);
 
 #define SQLITE_MESSAGE_COLUMNS                                                                     \
     "m.chat_id, m.sequence, m.message_id, m.sender, m.client_message_id, m.body, m.sent_at_ms"
@@ -115,13 +116,12 @@ enum ledger_status sqlite_messages_repair(struct database *, struct ledger_reque
  * parameter, the limit, is not bound yet. Ends the query. */
 void sqlite_messages_read_page(struct ledger_request *request, struct query query);
 
-/* ---- sqlite_delivery.c ---- */
+/* ---- sqlite_outbox.c ---- */
 
-enum ledger_status sqlite_delivery_cursor_put(struct database *, struct ledger_request *);
-enum ledger_status sqlite_delivery_outbox_list(struct database *, struct ledger_request *);
-enum ledger_status sqlite_delivery_outbox_remove(struct database *, struct ledger_request *);
-enum ledger_status sqlite_delivery_dead_letter_put(struct database *, struct ledger_request *);
-enum ledger_status sqlite_delivery_dead_letters_list(struct database *, struct ledger_request *);
-enum ledger_status sqlite_delivery_dead_letter_replay(struct database *, struct ledger_request *);
+enum ledger_status sqlite_outbox_list(struct database *, struct ledger_request *);
+enum ledger_status sqlite_outbox_remove(struct database *, struct ledger_request *);
+enum ledger_status sqlite_outbox_dead_letter_put(struct database *, struct ledger_request *);
+enum ledger_status sqlite_outbox_dead_letters_list(struct database *, struct ledger_request *);
+enum ledger_status sqlite_outbox_dead_letter_replay(struct database *, struct ledger_request *);
 
 #endif

@@ -1,41 +1,11 @@
-/* Cursors (how far a device has acknowledged a chat), the outbox, and dead letters. */
+/* The outbox of stored messages that are not published yet, and dead letters. */
 #include "ledger/sqlite/sqlite_operations.h"
 
 static const char DELETE_OUTBOX[] = "DELETE FROM outbox WHERE chat_id = ? AND sequence = ?";
 
-/* ---- cursors ---- */
+/* ---- the outbox ---- */
 
-enum ledger_status sqlite_delivery_cursor_put(struct database *database,
-                                              struct ledger_request *request)
-{
-    static const char UPSERT_CURSOR[] =
-        "INSERT INTO cursors (chat_id, user_id, device_id, sequence) VALUES (?1, ?2, ?3, "
-        "  min(?4, (SELECT coalesce(max(sequence), 0) FROM messages WHERE chat_id = ?1))) "
-        "ON CONFLICT DO UPDATE SET sequence = excluded.sequence "
-        "WHERE excluded.sequence > cursors.sequence";
-    static const char DELETE_LOWEST[] =
-        "DELETE FROM cursors WHERE chat_id = ?1 AND user_id = ?2 AND device_id IN "
-        "  (SELECT device_id FROM cursors WHERE chat_id = ?1 AND user_id = ?2 "
-        "   ORDER BY sequence DESC LIMIT -1 OFFSET ?3)";
-    const struct ledger_request_input *input = &request->input;
-    enum ledger_status status = sqlite_members_access(database, input->chat, input->user);
-    if (status != LEDGER_OK)
-        return status;
-    struct query query =
-        query_open_texts(database, UPSERT_CURSOR, input->chat, input->user, input->device);
-    query_bind_int(&query, (int64_t)input->sequence);
-    request->outcome.change.changed = query_run(&query) > 0;
-    struct query surplus =
-        query_open_texts(database, DELETE_LOWEST, input->chat, input->user, SLICE_NONE);
-    query_bind_int(&surplus, LEDGER_CURSORS_MAX);
-    query_run(&surplus);
-    return LEDGER_OK;
-}
-
-/* ---- outbox ---- */
-
-enum ledger_status sqlite_delivery_outbox_list(struct database *database,
-                                               struct ledger_request *request)
+enum ledger_status sqlite_outbox_list(struct database *database, struct ledger_request *request)
 {
     static const char SELECT_OUTBOX[] =
         "SELECT " SQLITE_MESSAGE_COLUMNS " FROM outbox o JOIN messages m "
@@ -44,28 +14,27 @@ enum ledger_status sqlite_delivery_outbox_list(struct database *database,
     return LEDGER_OK;
 }
 
-static bool run_for_position(struct database *database, const char *sql, struct slice chat,
-                             uint64_t sequence)
+static bool run_outbox_statement(struct database *database, const char *sql, struct slice chat,
+                                 uint64_t sequence)
 {
     struct query query = query_open_texts(database, sql, chat, SLICE_NONE, SLICE_NONE);
     query_bind_int(&query, (int64_t)sequence);
     return query_run(&query) > 0;
 }
 
-enum ledger_status sqlite_delivery_outbox_remove(struct database *database,
-                                                 struct ledger_request *request)
+enum ledger_status sqlite_outbox_remove(struct database *database, struct ledger_request *request)
 {
     const struct ledger_request_input *input = &request->input;
     for (size_t i = 0; i < input->position_count; i++)
-        request->outcome.change.changed |= run_for_position(
+        request->outcome.change.changed |= run_outbox_statement(
             database, DELETE_OUTBOX, input->positions[i].chat, input->positions[i].sequence);
     return LEDGER_OK;
 }
 
 /* ---- dead letters ---- */
 
-enum ledger_status sqlite_delivery_dead_letter_put(struct database *database,
-                                                   struct ledger_request *request)
+enum ledger_status sqlite_outbox_dead_letter_put(struct database *database,
+                                                 struct ledger_request *request)
 {
     static const char INSERT_DEAD_LETTER[] =
         "INSERT OR IGNORE INTO dead_letters (chat_id, reason, sequence, created_at_ms) "
@@ -74,7 +43,7 @@ enum ledger_status sqlite_delivery_dead_letter_put(struct database *database,
         "DELETE FROM dead_letters WHERE position <= "
         "  (SELECT position FROM dead_letters ORDER BY position DESC LIMIT 1 OFFSET ?)";
     const struct ledger_request_input *input = &request->input;
-    run_for_position(database, DELETE_OUTBOX, input->chat, input->sequence);
+    run_outbox_statement(database, DELETE_OUTBOX, input->chat, input->sequence);
     struct query query =
         query_open_texts(database, INSERT_DEAD_LETTER, input->chat, input->text, SLICE_NONE);
     query_bind_int(&query, (int64_t)input->sequence);
@@ -86,8 +55,8 @@ enum ledger_status sqlite_delivery_dead_letter_put(struct database *database,
     return LEDGER_OK;
 }
 
-enum ledger_status sqlite_delivery_dead_letters_list(struct database *database,
-                                                     struct ledger_request *request)
+enum ledger_status sqlite_outbox_dead_letters_list(struct database *database,
+                                                   struct ledger_request *request)
 {
     static const char SELECT_DEAD_LETTERS[] = "SELECT chat_id, reason, sequence, created_at_ms "
                                               "FROM dead_letters ORDER BY position LIMIT ?";
@@ -109,17 +78,17 @@ enum ledger_status sqlite_delivery_dead_letters_list(struct database *database,
     return LEDGER_OK;
 }
 
-enum ledger_status sqlite_delivery_dead_letter_replay(struct database *database,
-                                                      struct ledger_request *request)
+enum ledger_status sqlite_outbox_dead_letter_replay(struct database *database,
+                                                    struct ledger_request *request)
 {
     static const char DELETE_DEAD_LETTER[] =
         "DELETE FROM dead_letters WHERE chat_id = ? AND sequence = ?";
     static const char INSERT_AGAIN[] =
         "INSERT OR IGNORE INTO outbox (chat_id, sequence) VALUES (?, ?)";
     const struct ledger_request_input *input = &request->input;
-    if (!run_for_position(database, DELETE_DEAD_LETTER, input->chat, input->sequence))
+    if (!run_outbox_statement(database, DELETE_DEAD_LETTER, input->chat, input->sequence))
         return LEDGER_NOT_FOUND;
     request->outcome.change.changed =
-        run_for_position(database, INSERT_AGAIN, input->chat, input->sequence);
+        run_outbox_statement(database, INSERT_AGAIN, input->chat, input->sequence);
     return LEDGER_OK;
 }
