@@ -42,7 +42,7 @@ bool breaker_admit(struct breaker *breaker, int64_t now_ms, uint32_t *ticket)
     return true;
 }
 
-/* Adds a failure. Returns whether failure_threshold failures lie within the window. */
+/* Adds a failure. Returns whether failure_threshold failures lie within failure_window_ms. */
 static bool add_breaker_failure(struct breaker *breaker, int64_t now_ms)
 {
     uint32_t threshold = breaker->limits.failure_threshold;

@@ -2,7 +2,7 @@
  * The states of a circuit breaker, without I/O: it decides which operations may start, from the
  * results of earlier ones.
  *
- *             failure_threshold failures within failure_window
+ *             failure_threshold failures within failure_window_ms
  *   CLOSED ───────────────────────────────────────────────────► OPEN ◄────────┐
  *     ▲                                     open_duration later  │            │ a probe failed
  *     │                                                          ▼            │

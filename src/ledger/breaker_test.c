@@ -55,7 +55,7 @@ static void test_breaker_opens_at_threshold(void **state)
     assert_false(run_operation(breaker, BREAKER_SUCCESS, 31001));
 }
 
-static void test_failures_outside_the_window_do_not_count(void **state)
+static void test_failures_outside_the_failure_window_do_not_count(void **state)
 {
     struct breaker *breaker = *state;
     for (int i = 0; i < 100; i++) {
@@ -132,8 +132,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_breaker_opens_at_threshold, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_failures_outside_the_window_do_not_count, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_failures_outside_the_failure_window_do_not_count,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_breaker_stays_open_for_open_duration, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_one_probe_closes_or_reopens_breaker, set_up,

@@ -49,7 +49,7 @@ void ledger_client_init(struct ledger_client *client, struct ledger *ledger,
     list_init(&client->unanswered);
 }
 
-static struct ledger_request *oldest_unanswered(const struct ledger_client *client)
+static struct ledger_request *oldest_unanswered_request(const struct ledger_client *client)
 {
     if (list_empty(&client->unanswered))
         return NULL;
@@ -58,7 +58,7 @@ static struct ledger_request *oldest_unanswered(const struct ledger_client *clie
 
 int64_t ledger_client_deadline_ms(const struct ledger_client *client)
 {
-    const struct ledger_request *oldest = oldest_unanswered(client);
+    const struct ledger_request *oldest = oldest_unanswered_request(client);
     if (client->refusal_count)
         return client->clock->now_ms;
     return oldest ? oldest->deadline_ms : INT64_MAX;
@@ -69,7 +69,7 @@ void ledger_client_expire(struct ledger_client *client)
     int64_t now_ms = client->clock->now_ms;
     struct ledger_request *request;
     refusal_answer_all(client);
-    while ((request = oldest_unanswered(client)) && request->deadline_ms <= now_ms) {
+    while ((request = oldest_unanswered_request(client)) && request->deadline_ms <= now_ms) {
         list_remove(&request->unanswered);
         ledger_count(&ledger_innermost(client->ledger)->metrics.timeouts);
         ledger_request_observe(request, LEDGER_TIMEOUT);

@@ -183,7 +183,7 @@ void ledger_settings_put(struct ledger_client *client, struct slice user,
                          void *arg);
 
 /* The facts about one target that the privacy engine decides on. The relation is symmetric: with viewer and
- * target exchanged, are_contacts stays the same and the two blocks change places. */
+ * target swapped, are_contacts stays the same and the two blocks change places. */
 struct ledger_profile {
     struct slice user;
     struct ledger_settings settings;

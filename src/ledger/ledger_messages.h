@@ -2,7 +2,7 @@
  * The second half of the ledger port: messages, the cursors of devices, the outbox of messages that are
  * stored but not published yet, and dead letters. ledger.h states the promises.
  *
- * The messages of a chat have the sequences 1, 2, 3, … without a gap. The transaction that stores a message
+ * The sequences of a chat are dense: 1, 2, 3, … The transaction that stores a message
  * draws the sequence from the chat's counter, and (chat, sequence) is the key of the table, so that a
  * sequence never names two messages. A sender's client_message_id names one message of a chat for ever:
  * sending it again returns the outcome of the first send.

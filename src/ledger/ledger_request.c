@@ -20,15 +20,15 @@ struct request_operation {
     void (*answer)(const struct ledger_request *request);
 };
 
-#define ANSWER(name, writes, member)                                                               \
+#define ANSWER(name, writes, field)                                                                \
     static void answer_##name(const struct ledger_request *request)                                \
     {                                                                                              \
-        request->done.member(request->arg, &request->outcome.member);                              \
+        request->done.field(request->arg, &request->outcome.field);                                \
     }
 LEDGER_OPERATIONS(ANSWER)
 #undef ANSWER
 
-#define ROW(name, writes, member) {#name, writes, answer_##name},
+#define ROW(name, writes, field) {#name, writes, answer_##name},
 static const struct request_operation operations[LEDGER_OPERATION_COUNT] = {LEDGER_OPERATIONS(ROW)};
 #undef ROW
 

@@ -44,7 +44,7 @@ struct ledger_backend {
     int64_t (*retry_after_ms)(struct ledger *ledger);
 };
 
-/* A backend embeds this as its first member. */
+/* A backend embeds this as its first field. */
 struct ledger {
     const struct ledger_backend *backend;
     struct ledger *inner; /* a decorator wraps and owns it; NULL in a backend */
@@ -60,7 +60,7 @@ static inline struct ledger *ledger_innermost(struct ledger *ledger)
 }
 
 /* One line per operation of the port, in the order of the headers: its name, whether it writes, and its
- * member of the completion and outcome unions. */
+ * field of the completion and outcome unions. */
 #define LEDGER_OPERATIONS(X)                                                                       \
     X(SETTINGS_GET, false, settings)                                                               \
     X(SETTINGS_PUT, true, settings)                                                                \
@@ -104,14 +104,14 @@ enum ledger_operation { LEDGER_OPERATIONS(LEDGER_OPERATION_NAME) LEDGER_OPERATIO
  * struct, so that a backend that sends requests elsewhere needs only one encoding. */
 struct ledger_request_input {
     struct slice user;  /* the user who asks: also viewer, sender, creator, actor, from */
-    struct slice other; /* the other user: also to, the member to add or remove */
+    struct slice other; /* also to, and the chat member to add or remove */
     struct slice chat;
     struct slice id;    /* of a contact request or a message */
     struct slice after; /* the page starts after this id */
     struct slice client_message_id;
     struct slice device;
     struct slice text;       /* a body or a reason */
-    const struct slice *ids; /* targets, members */
+    const struct slice *ids; /* targets, or chat members */
     size_t id_count;
     const struct ledger_last_seen *seen;
     size_t seen_count;
@@ -130,7 +130,7 @@ struct ledger_request_input {
 
 union ledger_request_outcome {
     struct {
-        enum ledger_status status; /* the first member of every outcome */
+        enum ledger_status status; /* the first field of every outcome */
     } any;
     struct ledger_change_outcome change;
     struct ledger_ids_outcome ids;

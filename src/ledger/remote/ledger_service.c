@@ -131,7 +131,7 @@ static void send_service_answer(struct service_peer *peer, uint64_t id,
         buffer_free(frame);
 }
 
-static void on_requests_finished(void *arg, struct ledger_request *chain)
+static void on_service_requests_finished(void *arg, struct ledger_request *chain)
 {
     struct ledger_service *service = arg;
     while (chain) {
@@ -226,7 +226,7 @@ static void on_service_connection(void *arg, int fd)
 /* ---- time ---- */
 
 /* Abandons overdue requests: the client in the other process has stopped waiting. */
-static void sweep_service(struct wheel_timer *timer)
+static void on_service_sweep_due(struct wheel_timer *timer)
 {
     struct ledger_service *service = CONTAINER_OF(timer, struct ledger_service, sweep);
     struct loop *loop = service->options.loop;
@@ -251,7 +251,7 @@ static bool start_service(struct ledger_service *service, const char *address,
                                          .unsent_bytes_max = UNSENT_BYTES_MAX};
     if (!listener_open(&service->listener, loop, &listening, on_service_connection, service, error))
         return false;
-    if (!ledger_request_inbox_init(&service->inbox, loop, on_requests_finished, service)) {
+    if (!ledger_request_inbox_init(&service->inbox, loop, on_service_requests_finished, service)) {
         snprintf(error, LISTENER_ERROR_TEXT_MAX, "cannot create an eventfd");
         listener_close(&service->listener);
         return false;
@@ -277,7 +277,7 @@ struct ledger_service *ledger_service_open(const struct peer_link_options *optio
         free(service);
         return NULL;
     }
-    service->sweep.fire = sweep_service;
+    service->sweep.fire = on_service_sweep_due;
     loop_set_timer(options->loop, &service->sweep, options->loop->clock.now_ms + SWEEP_MS);
     return service;
 }

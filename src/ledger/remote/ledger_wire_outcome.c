@@ -3,25 +3,25 @@
 /* No list of an outcome is longer than LIST_MAX. */
 enum { LIST_MAX = LEDGER_CHATS_PAGE_MEMBERS_MAX, CONTACT_RESULTS = LEDGER_CONTACT_WITHDRAWN + 1 };
 
-/* ---- one function per member of the union ---- */
+/* ---- one function per field of the union ---- */
 
-static void pass_change(struct wire *wire, struct ledger_change_outcome *outcome)
+static void pass_change_outcome(struct wire *wire, struct ledger_change_outcome *outcome)
 {
     wire_bool(wire, &outcome->changed);
 }
 
-static void pass_ids(struct wire *wire, struct ledger_ids_outcome *outcome)
+static void pass_ids_outcome(struct wire *wire, struct ledger_ids_outcome *outcome)
 {
     wire_ids(wire, &outcome->ids, &outcome->count, LIST_MAX);
 }
 
-static void pass_settings(struct wire *wire, struct ledger_settings_outcome *outcome)
+static void pass_settings_outcome(struct wire *wire, struct ledger_settings_outcome *outcome)
 {
     ledger_wire_visibilities(wire, &outcome->settings);
     ledger_wire_visibilities(wire, &outcome->previous);
 }
 
-static void pass_profiles(struct wire *wire, struct ledger_profiles_outcome *outcome)
+static void pass_profiles_outcome(struct wire *wire, struct ledger_profiles_outcome *outcome)
 {
     const void *items = outcome->profiles;
     if (wire_list(wire, &items, &outcome->count, sizeof(*outcome->profiles), LIST_MAX)) {
@@ -39,7 +39,7 @@ static void pass_profiles(struct wire *wire, struct ledger_profiles_outcome *out
     outcome->profiles = items;
 }
 
-static void pass_graph(struct wire *wire, struct ledger_graph_outcome *outcome)
+static void pass_graph_outcome(struct wire *wire, struct ledger_graph_outcome *outcome)
 {
     ledger_wire_visibilities(wire, &outcome->settings);
     wire_ids(wire, &outcome->contacts.ids, &outcome->contacts.count, LIST_MAX);
@@ -56,15 +56,15 @@ static void pass_contact_request(struct wire *wire, struct ledger_contact_reques
     wire_signed(wire, &request->created_at_ms);
 }
 
-static void pass_contact(struct wire *wire, struct ledger_contact_outcome *outcome)
+static void pass_contact_outcome(struct wire *wire, struct ledger_contact_outcome *outcome)
 {
     wire_choice(wire, &outcome->result, CONTACT_RESULTS);
     pass_contact_request(wire, &outcome->request);
     wire_bool(wire, &outcome->tell_other_side);
 }
 
-static void pass_contact_requests(struct wire *wire,
-                                  struct ledger_contact_requests_outcome *outcome)
+static void pass_contact_requests_outcome(struct wire *wire,
+                                          struct ledger_contact_requests_outcome *outcome)
 {
     const void *items = outcome->requests;
     if (wire_list(wire, &items, &outcome->count, sizeof(*outcome->requests), LIST_MAX))
@@ -74,7 +74,7 @@ static void pass_contact_requests(struct wire *wire,
     wire_bool(wire, &outcome->has_more);
 }
 
-static void pass_block(struct wire *wire, struct ledger_block_outcome *outcome)
+static void pass_block_outcome(struct wire *wire, struct ledger_block_outcome *outcome)
 {
     wire_bool(wire, &outcome->changed);
     wire_bool(wire, &outcome->contact_removed);
@@ -99,13 +99,13 @@ static void pass_one_chat(struct wire *wire, struct ledger_chat *chat)
     wire_number(wire, &chat->unread, UINT64_MAX);
 }
 
-static void pass_chat(struct wire *wire, struct ledger_chat_outcome *outcome)
+static void pass_chat_outcome(struct wire *wire, struct ledger_chat_outcome *outcome)
 {
     wire_bool(wire, &outcome->created);
     pass_one_chat(wire, &outcome->chat);
 }
 
-static void pass_chats(struct wire *wire, struct ledger_chats_outcome *outcome)
+static void pass_chats_outcome(struct wire *wire, struct ledger_chats_outcome *outcome)
 {
     const void *items = outcome->chats;
     if (wire_list(wire, &items, &outcome->count, sizeof(*outcome->chats), LIST_MAX))
@@ -115,7 +115,7 @@ static void pass_chats(struct wire *wire, struct ledger_chats_outcome *outcome)
     wire_bool(wire, &outcome->has_more);
 }
 
-static void pass_calls(struct wire *wire, struct ledger_calls_outcome *outcome)
+static void pass_calls_outcome(struct wire *wire, struct ledger_calls_outcome *outcome)
 {
     const void *items = outcome->calls;
     if (wire_list(wire, &items, &outcome->count, sizeof(*outcome->calls), LIST_MAX))
@@ -124,7 +124,7 @@ static void pass_calls(struct wire *wire, struct ledger_calls_outcome *outcome)
     outcome->calls = items;
 }
 
-static void pass_append(struct wire *wire, struct ledger_append_outcome *outcome)
+static void pass_append_outcome(struct wire *wire, struct ledger_append_outcome *outcome)
 {
     ledger_wire_id(wire, &outcome->message_id);
     ledger_wire_sequence(wire, &outcome->sequence);
@@ -135,7 +135,7 @@ static void pass_append(struct wire *wire, struct ledger_append_outcome *outcome
     wire_bool(wire, &outcome->published);
 }
 
-static void pass_messages(struct wire *wire, struct ledger_messages_outcome *outcome)
+static void pass_messages_outcome(struct wire *wire, struct ledger_messages_outcome *outcome)
 {
     const void *items = outcome->messages;
     if (wire_list(wire, &items, &outcome->count, sizeof(*outcome->messages), LIST_MAX)) {
@@ -155,7 +155,8 @@ static void pass_messages(struct wire *wire, struct ledger_messages_outcome *out
     ledger_wire_sequence(wire, &outcome->latest_sequence);
 }
 
-static void pass_dead_letters(struct wire *wire, struct ledger_dead_letters_outcome *outcome)
+static void pass_dead_letters_outcome(struct wire *wire,
+                                      struct ledger_dead_letters_outcome *outcome)
 {
     const void *items = outcome->letters;
     if (wire_list(wire, &items, &outcome->count, sizeof(*outcome->letters), LIST_MAX)) {
@@ -170,7 +171,7 @@ static void pass_dead_letters(struct wire *wire, struct ledger_dead_letters_outc
     outcome->letters = items;
 }
 
-static void pass_repair(struct wire *wire, struct ledger_repair_outcome *outcome)
+static void pass_repair_outcome(struct wire *wire, struct ledger_repair_outcome *outcome)
 {
     wire_bool(wire, &outcome->counter_missing);
     wire_bool(wire, &outcome->needed);
@@ -180,17 +181,17 @@ static void pass_repair(struct wire *wire, struct ledger_repair_outcome *outcome
 
 /* ---- one function per operation ---- */
 
-#define PASS(name, writes, member)                                                                 \
+#define PASS(name, writes, field)                                                                  \
     static void pass_##name(struct wire *wire, union ledger_request_outcome *outcome)              \
     {                                                                                              \
-        pass_##member(wire, &outcome->member);                                                     \
+        pass_##field##_outcome(wire, &outcome->field);                                             \
     }
 LEDGER_OPERATIONS(PASS)
 #undef PASS
 
 typedef void (*outcome_pass)(struct wire *wire, union ledger_request_outcome *outcome);
 
-#define ROW(name, writes, member) pass_##name,
+#define ROW(name, writes, field) pass_##name,
 static const outcome_pass passes[LEDGER_OPERATION_COUNT] = {LEDGER_OPERATIONS(ROW)};
 #undef ROW
 

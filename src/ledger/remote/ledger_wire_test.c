@@ -223,67 +223,93 @@ static const struct ledger_message MESSAGES[] = {{.chat = SLICE("c1"),
 static const struct ledger_contact_request CONTACT_REQUEST = {SLICE("r1"), SLICE("a"), SLICE("b"),
                                                               11};
 
-/* Fills in every field of an outcome. */
-static void fill_outcome(enum ledger_operation operation, union ledger_request_outcome *outcome)
+/* Fill in every field of an outcome: of users, contacts and blocks; of chats and calls; of messages. Each returns
+ * false if the operation is not among its subjects. */
+static bool fill_people_outcome(enum ledger_operation operation,
+                                union ledger_request_outcome *outcome)
 {
     static const struct ledger_profile profiles[] = {
         {SLICE("p"), {LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_NOBODY}, true, false, true, 7, 8}};
-    static const struct ledger_call calls[] = {
-        {.id = SLICE("i"), .caller = SLICE("x"), .callee = SLICE("y"), .reason = SLICE("busy")}};
-    static const struct ledger_dead_letter letters[] = {{SLICE("c"), SLICE("poison"), 3, 4}};
     switch (operation) {
     case LEDGER_SETTINGS_PUT:
         outcome->settings.settings.presence = LEDGER_VISIBLE_NOBODY;
         outcome->settings.previous.last_seen = LEDGER_VISIBLE_EVERYONE;
-        break;
+        return true;
     case LEDGER_PROFILES:
         outcome->profiles = (struct ledger_profiles_outcome){LEDGER_OK, profiles, 1};
-        break;
+        return true;
     case LEDGER_GRAPH:
         outcome->graph = (struct ledger_graph_outcome){
             .contacts = {TWO_IDS, 2}, .blocked = {TWO_IDS, 1}, .chats = {TWO_IDS + 1, 1}};
-        break;
+        return true;
     case LEDGER_CONTACT_REQUEST_CREATE:
         outcome->contact = (struct ledger_contact_outcome){LEDGER_OK, LEDGER_CONTACT_PENDING,
                                                            CONTACT_REQUEST, true};
-        break;
+        return true;
     case LEDGER_CONTACT_REQUESTS_LIST:
         outcome->contact_requests =
             (struct ledger_contact_requests_outcome){LEDGER_OK, &CONTACT_REQUEST, 1, true};
-        break;
+        return true;
     case LEDGER_BLOCK_PUT:
         outcome->block = (struct ledger_block_outcome){LEDGER_OK, true, true};
-        break;
+        return true;
     case LEDGER_BLOCKS_LIST:
         outcome->ids = (struct ledger_ids_outcome){LEDGER_OK, TWO_IDS, 2};
-        break;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool fill_chat_outcome(enum ledger_operation operation,
+                              union ledger_request_outcome *outcome)
+{
+    static const struct ledger_call calls[] = {
+        {.id = SLICE("i"), .caller = SLICE("x"), .callee = SLICE("y"), .reason = SLICE("busy")}};
+    switch (operation) {
     case LEDGER_CHAT_CREATE:
     case LEDGER_CHAT_GET:
         outcome->chat = (struct ledger_chat_outcome){LEDGER_OK, true, CHATS[0]};
-        break;
+        return true;
     case LEDGER_CHATS_LIST:
         outcome->chats = (struct ledger_chats_outcome){LEDGER_OK, CHATS, 2, true};
-        break;
+        return true;
     case LEDGER_CALLS_LIST:
         outcome->calls = (struct ledger_calls_outcome){LEDGER_OK, calls, 1};
-        break;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool fill_message_outcome(enum ledger_operation operation,
+                                 union ledger_request_outcome *outcome)
+{
+    static const struct ledger_dead_letter letters[] = {{SLICE("c"), SLICE("poison"), 3, 4}};
+    switch (operation) {
     case LEDGER_MESSAGE_APPEND:
         outcome->append =
             (struct ledger_append_outcome){LEDGER_OK, SLICE("m"), 5, 6, 7, true, false, true};
-        break;
+        return true;
     case LEDGER_MESSAGES_AFTER:
         outcome->messages = (struct ledger_messages_outcome){LEDGER_OK, MESSAGES, 1, true, 99};
-        break;
+        return true;
     case LEDGER_DEAD_LETTERS_LIST:
         outcome->dead_letters = (struct ledger_dead_letters_outcome){LEDGER_OK, letters, 1};
-        break;
+        return true;
     case LEDGER_CHAT_REPAIR:
         outcome->repair = (struct ledger_repair_outcome){LEDGER_OK, false, true, 3, 4};
-        break;
+        return true;
     default:
-        outcome->change.changed = true;
-        break;
+        return false;
     }
+}
+
+static void fill_outcome(enum ledger_operation operation, union ledger_request_outcome *outcome)
+{
+    if (!fill_people_outcome(operation, outcome) && !fill_chat_outcome(operation, outcome) &&
+        !fill_message_outcome(operation, outcome))
+        outcome->change.changed = true;
 }
 
 static const enum ledger_operation KINDS[] = {

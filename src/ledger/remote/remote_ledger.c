@@ -65,7 +65,7 @@ static void remote_ledger_submit(struct ledger *ledger, struct ledger_request *r
 
 /* ---- giving back ---- */
 
-static void run_give_back(struct loop_task *task)
+static void run_remote_give_back(struct loop_task *task)
 {
     struct remote_ledger *self = CONTAINER_OF(task, struct remote_ledger, give_back);
     struct ledger_request *chain = self->finished;
@@ -100,7 +100,7 @@ static void finish_remote_request(struct remote_ledger *self, struct ledger_requ
     loop_defer(&self->loop, &self->give_back);
 }
 
-static struct ledger_request *take_slot_request(struct remote_ledger *self, uint32_t index)
+static struct ledger_request *take_remote_slot(struct remote_ledger *self, uint32_t index)
 {
     struct ledger_request *request = remote_slots_take(&self->slots, index);
     count_remote_waiting(self, request, -1);
@@ -109,12 +109,12 @@ static struct ledger_request *take_slot_request(struct remote_ledger *self, uint
 
 static void fail_remote_slot(struct remote_ledger *self, uint32_t index, enum ledger_status status)
 {
-    struct ledger_request *request = take_slot_request(self, index);
+    struct ledger_request *request = take_remote_slot(self, index);
     ledger_request_fail(request, status);
     finish_remote_request(self, request);
 }
 
-static void fail_all_slots(struct remote_ledger *self)
+static void fail_all_remote_slots(struct remote_ledger *self)
 {
     for (uint32_t i = 0; i < self->slots.used_end; i++)
         if (self->slots.slots[i].request)
@@ -122,7 +122,7 @@ static void fail_all_slots(struct remote_ledger *self)
 }
 
 /* Stops the loop once nothing is held, or after REMOTE_LEDGER_CLOSE_MS. */
-static void stop_remote_if_closing(struct remote_ledger *self)
+static void stop_remote_loop_if_closing(struct remote_ledger *self)
 {
     if (!atomic_load(&self->closing))
         return;
@@ -130,7 +130,7 @@ static void stop_remote_if_closing(struct remote_ledger *self)
     if (!self->closing_ms)
         self->closing_ms = now_ms;
     if (now_ms - self->closing_ms >= REMOTE_LEDGER_CLOSE_MS)
-        fail_all_slots(self);
+        fail_all_remote_slots(self);
     if (atomic_load(&self->held) == 0)
         loop_stop(&self->loop);
 }
@@ -160,7 +160,7 @@ static void send_remote_slot(struct remote_ledger *self, uint32_t index)
         buffer_free(&self->frame);
 }
 
-static void on_requests_submitted(void *arg, struct ledger_request *chain)
+static void on_remote_requests_submitted(void *arg, struct ledger_request *chain)
 {
     struct remote_ledger *self = arg;
     while (chain) {
@@ -177,7 +177,7 @@ static void on_requests_submitted(void *arg, struct ledger_request *chain)
         if (reach == UP)
             send_remote_slot(self, index);
     }
-    stop_remote_if_closing(self);
+    stop_remote_loop_if_closing(self);
 }
 
 /* ---- the link ---- */
@@ -207,7 +207,7 @@ static void on_remote_frame(struct peer_dialer *dialer, void *arg, struct slice 
     }
     if (!remote_slots_find(&self->slots, head.id, &index))
         return; /* its client has stopped waiting */
-    struct ledger_request *request = take_slot_request(self, index);
+    struct ledger_request *request = take_remote_slot(self, index);
     if (!ledger_wire_decode_outcome(request, head.status, body)) {
         log_error("ledger_answer_refused", "operation=%s",
                   ledger_request_operation_name(request->operation));
@@ -233,7 +233,7 @@ static const struct peer_dialer_owner dialer_owner = {.on_opened = on_remote_lin
 
 /* ---- time ---- */
 
-static void sweep_remote_ledger(struct wheel_timer *timer)
+static void on_remote_sweep_due(struct wheel_timer *timer)
 {
     struct remote_ledger *self = CONTAINER_OF(timer, struct remote_ledger, sweep);
     int64_t now_ms = self->loop.clock.now_ms;
@@ -242,15 +242,15 @@ static void sweep_remote_ledger(struct wheel_timer *timer)
     if (reach == UNTRIED && out_of_reach_ms >= REMOTE_LEDGER_FIRST_LINK_MS) {
         log_error("ledger_out_of_reach", "in_flight=%zu", self->slots.count);
         set_remote_reach(self, DOWN);
-        fail_all_slots(self);
+        fail_all_remote_slots(self);
     } else if (reach == DOWN && out_of_reach_ms >= REMOTE_LEDGER_RESEND_MS) {
-        fail_all_slots(self);
+        fail_all_remote_slots(self);
     } else {
         for (uint32_t i = 0; i < self->slots.used_end; i++)
             if (self->slots.slots[i].request && is_request_abandoned(self->slots.slots[i].request))
                 fail_remote_slot(self, i, LEDGER_TIMEOUT);
     }
-    stop_remote_if_closing(self);
+    stop_remote_loop_if_closing(self);
     loop_set_timer(&self->loop, &self->sweep, now_ms + SWEEP_MS);
 }
 
@@ -270,8 +270,8 @@ static void free_remote_ledger(struct remote_ledger *self)
     peer_dialer_drop(&self->dialer);
     if (self->inbox.on_requests)
         ledger_request_inbox_free(&self->inbox);
-    fail_all_slots(self);
-    run_give_back(&self->give_back);
+    fail_all_remote_slots(self);
+    run_remote_give_back(&self->give_back);
     if (self->streams.loop)
         stream_set_free(&self->streams);
     if (self->loop.read_buffer)
@@ -297,7 +297,7 @@ static bool start_remote_ledger(struct remote_ledger *self,
                                 const struct remote_ledger_options *options)
 {
     if (!loop_init(&self->loop) || !stream_set_init(&self->streams, &self->loop) ||
-        !ledger_request_inbox_init(&self->inbox, &self->loop, on_requests_submitted, self))
+        !ledger_request_inbox_init(&self->inbox, &self->loop, on_remote_requests_submitted, self))
         return false;
     struct peer_link_options linking = {.loop = &self->loop,
                                         .streams = &self->streams,
@@ -317,8 +317,8 @@ struct ledger *remote_ledger_open(const struct remote_ledger_options *options)
     if (!self)
         return NULL;
     self->base.backend = &remote_backend;
-    self->give_back.run = run_give_back;
-    self->sweep.fire = sweep_remote_ledger;
+    self->give_back.run = run_remote_give_back;
+    self->sweep.fire = on_remote_sweep_due;
     random_init_system(&self->random);
     remote_slots_init(&self->slots);
     self->tls = options->tls ? tls_context_share(options->tls) : NULL;

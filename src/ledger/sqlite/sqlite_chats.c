@@ -2,8 +2,8 @@
 #include "ledger/sqlite/sqlite_operations.h"
 
 /* Returns the latest sequence minus the highest that any of the viewer's devices has acknowledged. */
-static uint64_t count_unread(struct database *database, const struct ledger_chat *chat,
-                             struct slice viewer)
+static uint64_t count_unread_messages(struct database *database, const struct ledger_chat *chat,
+                                      struct slice viewer)
 {
     static const char SELECT_CURSOR[] =
         "SELECT max(sequence) FROM cursors WHERE chat_id = ? AND user_id = ?";
@@ -41,7 +41,7 @@ enum ledger_status sqlite_chats_read(struct database *database, struct ledger_re
             request, query_open_texts(database, SELECT_MEMBERS, id, SLICE_NONE, SLICE_NONE),
             &chat->member_count);
     if (viewer.data)
-        chat->unread = count_unread(database, chat, viewer);
+        chat->unread = count_unread_messages(database, chat, viewer);
     return LEDGER_OK;
 }
 

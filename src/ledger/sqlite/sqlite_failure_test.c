@@ -251,7 +251,7 @@ static void test_locked_database_fails_writes_after_a_wait_and_no_reads(void **s
 }
 
 /* Overwrites (or restores) all pages but the first, which holds the schema. */
-static void exchange_pages(const struct fixture *fixture, char *pages, size_t bytes)
+static void swap_pages(const struct fixture *fixture, char *pages, size_t bytes)
 {
     int file = open(fixture->file.path, O_RDWR);
     char *found = malloc(bytes);
@@ -271,13 +271,13 @@ static void test_ledger_recovers_from_damaged_file(void **state)
     memset(pages, 0xa5, DAMAGE_BYTES);
     harness_chat_create(&fixture->harness, "c", "alice", "bob");
     close_ledger(fixture); /* so that everything is in the file and nothing in the log */
-    exchange_pages(fixture, pages, DAMAGE_BYTES);
+    swap_pages(fixture, pages, DAMAGE_BYTES);
     open_ledger(fixture, 0);
     struct harness *h = &fixture->harness;
     expect(harness_send(h, "c", "alice", "1", "x"), "unavailable");
     expect(harness_chat(h, "c", "alice"), "unavailable");
     expect(harness_contacts(h, "alice"), "unavailable");
-    exchange_pages(fixture, pages, DAMAGE_BYTES);
+    swap_pages(fixture, pages, DAMAGE_BYTES);
     free(pages);
     pass_time_ms(SQLITE_LEDGER_REOPEN_INTERVAL_MS);
     expect(harness_send(h, "c", "alice", "1", "x"), "ok 1 m-1");

@@ -98,7 +98,8 @@ static uint64_t kill_while_sending(const char *path, int round)
     return after > before ? after : before;
 }
 
-/* The schema makes sequences unique and they start at 1, so as many rows as the highest means no gap. */
+/* The schema makes sequences unique and they start at 1. So if there are as many rows as the highest sequence,
+ * none is missing. */
 static uint64_t count_messages(const char *path)
 {
     sqlite3 *handle;

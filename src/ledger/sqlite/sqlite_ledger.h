@@ -5,7 +5,7 @@
  *                    └──▶ read queue ───▶ readers: one snapshot per request ────▶ post
  *
  * Group commit: the writer takes the waiting requests, executes them, keeps taking more until none wait
- * or GROUP_WINDOW_US has passed, and commits once. While the disk is busy with the commit, the next group
+ * or GROUP_TIME_US has passed, and commits once. While the disk is busy with the commit, the next group
  * gathers. A request that may fail after it has written has a savepoint, so that its failure does not
  * undo the others. No request is answered before its commit has returned.
  *
@@ -22,7 +22,7 @@
 
 enum {
     SQLITE_LEDGER_READERS = 2,
-    SQLITE_LEDGER_GROUP_WINDOW_US = 2000,
+    SQLITE_LEDGER_GROUP_TIME_US = 2000,         /* a group takes no more requests after it */
     SQLITE_LEDGER_GROUP_MAX = 1024,             /* requests in one transaction */
     SQLITE_LEDGER_CHECKPOINT_PAGES = 2000,      /* a log of this length is worth a checkpoint */
     SQLITE_LEDGER_CHECKPOINT_PAGES_MAX = 16000, /* beyond it, a checkpoint waits for the readers */

@@ -46,7 +46,7 @@ static void test_block_between_members_is_found_for_both(void **unused)
     assert_true(is_blocked(SLICE("bob")));
 }
 
-/* Returns how many steps SQLite's machine has taken since the last call. */
+/* Returns how many steps SQLite's machine has taken since this function ran last. */
 static int take_vm_steps(void)
 {
     int steps = 0;

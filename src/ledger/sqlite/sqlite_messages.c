@@ -59,7 +59,7 @@ static struct chat_counter read_chat_counter(struct database *database, struct s
     return counter;
 }
 
-/* A counter that is behind would reuse a sequence; one that is ahead would leave a gap. */
+/* A counter that is behind would reuse a sequence; one that is ahead would skip sequences. */
 static bool is_chat_halted(const struct chat_counter *counter)
 {
     return counter->missing || counter->value != counter->highest;

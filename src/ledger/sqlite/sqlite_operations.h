@@ -2,7 +2,7 @@
  * The operations of the SQLite ledger: one file per subject, one function per operation of the port.
  *
  * An operation runs inside a transaction that its caller has opened (the writer's group, a reader's
- * snapshot), fills in its member of request->outcome and returns the status. For any status but LEDGER_OK
+ * snapshot), fills in its field of request->outcome and returns the status. For any status but LEDGER_OK
  * the caller clears the outcome and undoes what was written. An operation need not check for failures of
  * SQLite: they are sticky in the database, and the caller then answers UNAVAILABLE, whatever the operation
  * returned.

@@ -2,7 +2,7 @@
 #include "ledger/sqlite/sqlite_operations.h"
 #include "ledger/sqlite/sqlite_thread.h"
 
-static void read_in_snapshot(struct sqlite_thread *thread, struct ledger_request *request)
+static void execute_in_snapshot(struct sqlite_thread *thread, struct ledger_request *request)
 {
     static const char BEGIN[] = "BEGIN";
     static const char COMMIT[] = "COMMIT";
@@ -30,7 +30,7 @@ void *sqlite_reader_main(void *arg)
         if (atomic_load_explicit(&request->abandoned, memory_order_relaxed))
             ledger_request_fail(request, LEDGER_TIMEOUT);
         else
-            read_in_snapshot(thread, request);
+            execute_in_snapshot(thread, request);
         ledger_histogram_add(&thread->setup.metrics->read_us,
                              thread->setup.now_us() - request->submitted_us);
         ledger_request_finish(request);

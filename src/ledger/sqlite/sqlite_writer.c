@@ -65,11 +65,11 @@ static void execute_write(struct sqlite_thread *thread, struct write_group *grou
 
 /* ---- one group ---- */
 
-/* Executes the chain and whatever else arrives in the group's window. */
+/* Executes the chain and whatever else arrives within the group's time. */
 static void execute_write_group(struct sqlite_thread *thread, struct write_group *group,
                                 struct ledger_request *chain)
 {
-    uint64_t end_us = thread->setup.now_us() + SQLITE_LEDGER_GROUP_WINDOW_US;
+    uint64_t end_us = thread->setup.now_us() + SQLITE_LEDGER_GROUP_TIME_US;
     while (chain) {
         while (chain) {
             struct ledger_request *next = chain->next;
@@ -148,7 +148,7 @@ static void run_write_group(struct sqlite_thread *thread, struct ledger_request 
 
 /* The log starts over only when no reader needs its end. Until then, pages that a checkpoint has already
  * moved do not count again. */
-static void checkpoint_if_due(struct sqlite_thread *thread)
+static void checkpoint_log_if_due(struct sqlite_thread *thread)
 {
     struct database *database = &thread->database;
     if (database->wal_pages < database->wal_pages_moved)
@@ -169,7 +169,7 @@ void *sqlite_writer_main(void *arg)
     struct ledger_request *chain;
     while ((chain = ledger_request_queue_take(thread->queue, SQLITE_LEDGER_GROUP_MAX))) {
         run_write_group(thread, chain);
-        checkpoint_if_due(thread);
+        checkpoint_log_if_due(thread);
     }
     return NULL;
 }
