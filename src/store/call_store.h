@@ -1,8 +1,8 @@
 /*
  * The call store: the port to the calls in progress of the whole fleet.
  *
- * A call is between a caller and a callee, or declared by a caller alone (`call:start` of Socket.IO, whose
- * other party is not known). A user is in at most one call at a time, whatever its state:
+ * A call is between a caller and a callee, or declared by a caller alone, when the
+ * other party is not known. A user is in at most one call at a time, whatever its state:
  *
  *   request() ──► RINGING ──answer(), or a request() the other way (glare)──► ACCEPTED ◄── declare()
  *                  │ reject(), end() by the callee      rejected                │

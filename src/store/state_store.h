@@ -243,13 +243,13 @@ static inline void state_reap(struct state_store *store, size_t max, state_trans
     store->operations->reap(store, max, done, arg);
 }
 
-/* Announces that a gateway lives; it repeats this at least once per window. */
+/* Records that a gateway lives; the gateway repeats this at least once per window. */
 static inline void state_put_gateway(struct state_store *store, const struct gateway_info *info)
 {
     store->operations->put_gateway(store, info);
 }
 
-/* Returns the gateways that announced themselves within the last window. */
+/* Returns the gateways that were put within the last window. */
 static inline void state_gateways(struct state_store *store, state_gateways_done done, void *arg)
 {
     store->operations->gateways(store, done, arg);

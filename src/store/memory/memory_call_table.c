@@ -67,8 +67,8 @@ static struct memory_party *find_party_of_call(const struct memory_call_table *t
 
 /* ---- parties ---- */
 
-static void set_party_attached(struct memory_call_table *table, struct memory_party *party,
-                               bool attached, const struct clock *now)
+static void set_memory_party_attached(struct memory_call_table *table, struct memory_party *party,
+                                      bool attached, const struct clock *now)
 {
     party->attached = attached;
     party->due_at_ms = now->now_ms + (attached ? table->options.lease_window_ms
@@ -77,17 +77,17 @@ static void set_party_attached(struct memory_call_table *table, struct memory_pa
     list_append(attached ? &table->attached : &table->detached, &party->waiting);
 }
 
-static void bind_party_device(struct memory_call_table *table, struct memory_party *party,
-                              const struct call_device *device, const struct clock *now)
+static void bind_memory_party_device(struct memory_call_table *table, struct memory_party *party,
+                                     const struct call_device *device, const struct clock *now)
 {
     assert(device->device_id.len > 0 && device->device_id.len <= DEVICE_ID_BYTES_MAX);
     party->device_len = (uint8_t)device->device_id.len;
     memcpy(party->device, device->device_id.data, device->device_id.len);
     party->conn_id = device->conn_id;
-    set_party_attached(table, party, true, now);
+    set_memory_party_attached(table, party, true, now);
 }
 
-static void remove_party(struct memory_call_table *table, struct memory_party *party)
+static void remove_memory_party(struct memory_call_table *table, struct memory_party *party)
 {
     list_remove(&party->waiting);
     if (party->user_len)
@@ -113,8 +113,9 @@ static void assert_memory_call(const struct memory_call_table *table,
 }
 
 /* Every change of state goes through here. */
-static void set_call_state(struct memory_call_table *table, struct memory_call *call,
-                           enum call_state state, enum call_reason reason, const struct clock *now)
+static void set_memory_call_state(struct memory_call_table *table, struct memory_call *call,
+                                  enum call_state state, enum call_reason reason,
+                                  const struct clock *now)
 {
     assert(call->state != CALL_ENDED && (call->state != CALL_ACCEPTED || state == CALL_ENDED));
     call->state = state;
@@ -127,8 +128,8 @@ static void set_call_state(struct memory_call_table *table, struct memory_call *
         call->due_at_ms = now->now_ms + CALL_ENDED_KEPT_MS;
         list_append(&table->ended, &call->waiting);
         table->ended_count++;
-        remove_party(table, &call->caller);
-        remove_party(table, &call->callee);
+        remove_memory_party(table, &call->caller);
+        remove_memory_party(table, &call->callee);
     }
     assert_memory_call(table, call);
 }
@@ -148,16 +149,16 @@ static struct memory_call *make_ringing_call(struct memory_call_table *table, st
     table_insert(&table->users, &call->caller.node, caller->user_id);
     if (callee.len)
         table_insert(&table->users, &call->callee.node, callee);
-    bind_party_device(table, &call->caller, caller, now);
+    bind_memory_party_device(table, &call->caller, caller, now);
     assert_memory_call(table, call);
     return call;
 }
 
-static void accept_call(struct memory_call_table *table, struct memory_call *call,
-                        const struct call_device *callee, const struct clock *now)
+static void accept_memory_call(struct memory_call_table *table, struct memory_call *call,
+                               const struct call_device *callee, const struct clock *now)
 {
-    bind_party_device(table, &call->callee, callee, now);
-    set_call_state(table, call, CALL_ACCEPTED, CALL_REASON_NONE, now);
+    bind_memory_party_device(table, &call->callee, callee, now);
+    set_memory_call_state(table, call, CALL_ACCEPTED, CALL_REASON_NONE, now);
 }
 
 enum call_result memory_call_table_request(struct memory_call_table *table, struct slice id,
@@ -182,7 +183,7 @@ enum call_result memory_call_table_request(struct memory_call_table *table, stru
                        slice_equal(memory_party_user(&own->call->caller), callee);
         if (!crosses)
             return CALL_CALLER_BUSY;
-        accept_call(table, own->call, caller, now);
+        accept_memory_call(table, own->call, caller, now);
         return CALL_GLARE;
     }
     if (known)
@@ -206,7 +207,7 @@ enum call_result memory_call_table_declare(struct memory_call_table *table, stru
     *call = make_ringing_call(table, id, caller, SLICE_NONE, now);
     if (!*call)
         return CALL_UNAVAILABLE;
-    set_call_state(table, *call, CALL_ACCEPTED, CALL_REASON_NONE, now);
+    set_memory_call_state(table, *call, CALL_ACCEPTED, CALL_REASON_NONE, now);
     return CALL_DONE;
 }
 
@@ -225,7 +226,7 @@ enum call_result memory_call_table_answer(struct memory_call_table *table, struc
         return CALL_WRONG_STATE;
     if (!memory_party_is_callee(own))
         return CALL_WRONG_PARTY;
-    accept_call(table, own->call, callee, now);
+    accept_memory_call(table, own->call, callee, now);
     return CALL_DONE;
 }
 
@@ -241,7 +242,7 @@ enum call_result memory_call_table_reject(struct memory_call_table *table, struc
         return CALL_WRONG_STATE;
     if (!memory_party_is_callee(own))
         return CALL_WRONG_PARTY;
-    set_call_state(table, own->call, CALL_ENDED, CALL_REASON_REJECTED, now);
+    set_memory_call_state(table, own->call, CALL_ENDED, CALL_REASON_REJECTED, now);
     return CALL_DONE;
 }
 
@@ -259,7 +260,7 @@ enum call_result memory_call_table_end(struct memory_call_table *table, struct s
         memory_party_is_callee(own) ? CALL_REASON_REJECTED : CALL_REASON_CANCELLED;
     if (own->call->state == CALL_ACCEPTED)
         reason = CALL_REASON_HANGUP;
-    set_call_state(table, own->call, CALL_ENDED, reason, now);
+    set_memory_call_state(table, own->call, CALL_ENDED, reason, now);
     return CALL_DONE;
 }
 
@@ -280,7 +281,7 @@ enum call_result memory_call_table_attach(struct memory_call_table *table,
     struct memory_party *own = find_party_of_user(table, device->user_id);
     *call = own ? own->call : NULL;
     if (own && memory_party_is_device(own, device->device_id)) {
-        bind_party_device(table, own, device, now);
+        bind_memory_party_device(table, own, device, now);
         return CALL_DONE;
     }
     if (!own)
@@ -297,7 +298,7 @@ enum call_result memory_call_table_detach(struct memory_call_table *table, struc
     *call = NULL;
     if (!own || !own->attached || !ulid_equal(&own->conn_id, conn_id))
         return CALL_NOT_FOUND;
-    set_party_attached(table, own, false, now);
+    set_memory_party_attached(table, own, false, now);
     *call = own->call;
     return CALL_DONE;
 }
@@ -311,21 +312,21 @@ bool memory_call_table_renew(struct memory_call_table *table, const struct call_
         return false;
     if (!own->attached)
         own->conn_id = device->conn_id;
-    set_party_attached(table, own, true, now);
+    set_memory_party_attached(table, own, true, now);
     return true;
 }
 
 /* ---- time ---- */
 
 /* Returns the first party of the list if it is due. */
-static struct memory_party *due_party(const struct list *list, const struct clock *now)
+static struct memory_party *first_due_party(const struct list *list, const struct clock *now)
 {
     struct memory_party *first = CONTAINER_OF(list->next, struct memory_party, waiting);
     return !list_empty(list) && first->due_at_ms <= now->now_ms ? first : NULL;
 }
 
 /* Returns the first call of the list if it is due. */
-static struct memory_call *due_call(const struct list *list, const struct clock *now)
+static struct memory_call *first_due_call(const struct list *list, const struct clock *now)
 {
     struct memory_call *first = CONTAINER_OF(list->next, struct memory_call, waiting);
     return !list_empty(list) && first->due_at_ms <= now->now_ms ? first : NULL;
@@ -334,23 +335,23 @@ static struct memory_call *due_call(const struct list *list, const struct clock 
 struct memory_call *memory_call_table_reap_one(struct memory_call_table *table,
                                                const struct clock *now)
 {
-    struct memory_call *unanswered = due_call(&table->ringing, now);
+    struct memory_call *unanswered = first_due_call(&table->ringing, now);
     if (unanswered) {
-        set_call_state(table, unanswered, CALL_ENDED, CALL_REASON_TIMEOUT, now);
+        set_memory_call_state(table, unanswered, CALL_ENDED, CALL_REASON_TIMEOUT, now);
         return unanswered;
     }
-    struct memory_party *lost = due_party(&table->detached, now);
+    struct memory_party *lost = first_due_party(&table->detached, now);
     if (!lost)
-        lost = due_party(&table->attached, now);
+        lost = first_due_party(&table->attached, now);
     if (!lost)
         return NULL;
-    set_call_state(table, lost->call, CALL_ENDED, CALL_REASON_DISCONNECTED, now);
+    set_memory_call_state(table, lost->call, CALL_ENDED, CALL_REASON_DISCONNECTED, now);
     return lost->call;
 }
 
 void memory_call_table_forget(struct memory_call_table *table, const struct clock *now)
 {
-    while (table->ended_count > MEMORY_CALLS_ENDED_MAX || due_call(&table->ended, now)) {
+    while (table->ended_count > MEMORY_CALLS_ENDED_MAX || first_due_call(&table->ended, now)) {
         struct memory_call *oldest = CONTAINER_OF(table->ended.next, struct memory_call, waiting);
         list_remove(&oldest->waiting);
         table->ended_count--;

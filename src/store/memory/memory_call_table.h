@@ -3,8 +3,8 @@
  * (memory_calls.c holds the lock around every function).
  *
  * A call is in `calls` from its beginning until it is forgotten. While it is not ENDED, each of its parties is
- * in `users`, which makes the user busy. Four lists hold what waits, each in the order in which its members
- * fall due, since all members of a list wait for the same time:
+ * in `users`, which makes the user busy. Four lists hold what waits, each in the order in which its entries
+ * fall due, since all entries of a list wait equally long:
  *
  *   ringing    calls      ring timeout      nobody answered
  *   attached   parties    lease window      the gateway of the device died

@@ -45,15 +45,15 @@ static struct memory_calls_port *memory_calls_port_of(struct call_store *store)
     return CONTAINER_OF(store, struct memory_calls_port, store);
 }
 
-static struct memory_call_table *lock_call_table(struct memory_calls_port *port)
+static struct memory_call_table *lock_memory_call_table(struct memory_calls_port *port)
 {
     pthread_mutex_lock(&port->calls->lock);
     return &port->calls->table;
 }
 
 /* Ends an operation: copies the call, unlocks the table and runs the completion. */
-static void answer_call_operation(struct memory_calls_port *port, enum call_result result,
-                                  const struct memory_call *found, call_answer_done done, void *arg)
+static void answer_memory_call(struct memory_calls_port *port, enum call_result result,
+                               const struct memory_call *found, call_answer_done done, void *arg)
 {
     struct memory_call copy;
     struct call borrowed;
@@ -71,9 +71,9 @@ static void memory_calls_request(struct call_store *store, struct slice id,
 {
     struct memory_calls_port *port = memory_calls_port_of(store);
     struct memory_call *call;
-    enum call_result result =
-        memory_call_table_request(lock_call_table(port), id, caller, callee, port->clock, &call);
-    answer_call_operation(port, result, call, done, arg);
+    enum call_result result = memory_call_table_request(lock_memory_call_table(port), id, caller,
+                                                        callee, port->clock, &call);
+    answer_memory_call(port, result, call, done, arg);
 }
 
 static void memory_calls_declare(struct call_store *store, struct slice id,
@@ -82,8 +82,8 @@ static void memory_calls_declare(struct call_store *store, struct slice id,
     struct memory_calls_port *port = memory_calls_port_of(store);
     struct memory_call *call;
     enum call_result result =
-        memory_call_table_declare(lock_call_table(port), id, caller, port->clock, &call);
-    answer_call_operation(port, result, call, done, arg);
+        memory_call_table_declare(lock_memory_call_table(port), id, caller, port->clock, &call);
+    answer_memory_call(port, result, call, done, arg);
 }
 
 static void memory_calls_answer(struct call_store *store, struct slice id,
@@ -92,8 +92,8 @@ static void memory_calls_answer(struct call_store *store, struct slice id,
     struct memory_calls_port *port = memory_calls_port_of(store);
     struct memory_call *call;
     enum call_result result =
-        memory_call_table_answer(lock_call_table(port), id, callee, port->clock, &call);
-    answer_call_operation(port, result, call, done, arg);
+        memory_call_table_answer(lock_memory_call_table(port), id, callee, port->clock, &call);
+    answer_memory_call(port, result, call, done, arg);
 }
 
 static void memory_calls_reject(struct call_store *store, struct slice id, struct slice user_id,
@@ -102,8 +102,8 @@ static void memory_calls_reject(struct call_store *store, struct slice id, struc
     struct memory_calls_port *port = memory_calls_port_of(store);
     struct memory_call *call;
     enum call_result result =
-        memory_call_table_reject(lock_call_table(port), id, user_id, port->clock, &call);
-    answer_call_operation(port, result, call, done, arg);
+        memory_call_table_reject(lock_memory_call_table(port), id, user_id, port->clock, &call);
+    answer_memory_call(port, result, call, done, arg);
 }
 
 static void memory_calls_end(struct call_store *store, struct slice id, struct slice user_id,
@@ -112,8 +112,8 @@ static void memory_calls_end(struct call_store *store, struct slice id, struct s
     struct memory_calls_port *port = memory_calls_port_of(store);
     struct memory_call *call;
     enum call_result result =
-        memory_call_table_end(lock_call_table(port), id, user_id, port->clock, &call);
-    answer_call_operation(port, result, call, done, arg);
+        memory_call_table_end(lock_memory_call_table(port), id, user_id, port->clock, &call);
+    answer_memory_call(port, result, call, done, arg);
 }
 
 static void memory_calls_get(struct call_store *store, struct slice id, struct slice user_id,
@@ -121,8 +121,9 @@ static void memory_calls_get(struct call_store *store, struct slice id, struct s
 {
     struct memory_calls_port *port = memory_calls_port_of(store);
     struct memory_call *call;
-    enum call_result result = memory_call_table_get(lock_call_table(port), id, user_id, &call);
-    answer_call_operation(port, result, call, done, arg);
+    enum call_result result =
+        memory_call_table_get(lock_memory_call_table(port), id, user_id, &call);
+    answer_memory_call(port, result, call, done, arg);
 }
 
 static void memory_calls_attach(struct call_store *store, const struct call_device *device,
@@ -131,8 +132,8 @@ static void memory_calls_attach(struct call_store *store, const struct call_devi
     struct memory_calls_port *port = memory_calls_port_of(store);
     struct memory_call *call;
     enum call_result result =
-        memory_call_table_attach(lock_call_table(port), device, port->clock, &call);
-    answer_call_operation(port, result, call, done, arg);
+        memory_call_table_attach(lock_memory_call_table(port), device, port->clock, &call);
+    answer_memory_call(port, result, call, done, arg);
 }
 
 static void memory_calls_detach(struct call_store *store, struct slice user_id,
@@ -140,9 +141,9 @@ static void memory_calls_detach(struct call_store *store, struct slice user_id,
 {
     struct memory_calls_port *port = memory_calls_port_of(store);
     struct memory_call *call;
-    enum call_result result =
-        memory_call_table_detach(lock_call_table(port), user_id, conn_id, port->clock, &call);
-    answer_call_operation(port, result, call, done, arg);
+    enum call_result result = memory_call_table_detach(lock_memory_call_table(port), user_id,
+                                                       conn_id, port->clock, &call);
+    answer_memory_call(port, result, call, done, arg);
 }
 
 static void memory_calls_renew(struct call_store *store, const struct call_device *devices,
@@ -152,7 +153,7 @@ static void memory_calls_renew(struct call_store *store, const struct call_devic
     struct ulid lost[CALL_RENEWALS_MAX];
     size_t lost_count = 0;
     assert(count <= CALL_RENEWALS_MAX);
-    struct memory_call_table *table = lock_call_table(port);
+    struct memory_call_table *table = lock_memory_call_table(port);
     for (size_t i = 0; i < count; i++)
         if (!memory_call_table_renew(table, &devices[i], port->clock))
             lost[lost_count++] = devices[i].conn_id;
@@ -170,7 +171,7 @@ static void memory_calls_reap(struct call_store *store, size_t max, call_reap_do
     size_t count = 0;
     if (max > CALL_REAP_MAX)
         max = CALL_REAP_MAX;
-    struct memory_call_table *table = lock_call_table(port);
+    struct memory_call_table *table = lock_memory_call_table(port);
     while (count < max && (call = memory_call_table_reap_one(table, port->clock)))
         copies[count++] = *call;
     memory_call_table_forget(table, port->clock);

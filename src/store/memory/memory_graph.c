@@ -113,8 +113,8 @@ static void memory_graph_put(struct graph_store *store, struct slice user_id, ui
 /* ---- lookup ---- */
 
 /* Returns the user's graph, pinned; NULL on a miss. */
-static struct memory_graph *pin_graph(struct memory_graph_port *port, struct slice user_id,
-                                      uint64_t *ticket)
+static struct memory_graph *pin_memory_graph(struct memory_graph_port *port, struct slice user_id,
+                                             uint64_t *ticket)
 {
     struct memory_graphs *graphs = port->graphs;
     memory_graphs_lock(graphs);
@@ -136,8 +136,9 @@ static struct memory_graph *pin_graph(struct memory_graph_port *port, struct sli
 }
 
 /* Finds who is online under the lock and reads their ids, which may be far apart in memory, after it. */
-static size_t find_online_contacts(struct memory_graphs *graphs, const struct memory_graph *graph,
-                                   struct memory_graph_user **users, struct slice *ids)
+static size_t find_online_graph_contacts(struct memory_graphs *graphs,
+                                         const struct memory_graph *graph,
+                                         struct memory_graph_user **users, struct slice *ids)
 {
     size_t count = 0;
     memory_graphs_lock(graphs);
@@ -155,7 +156,7 @@ static void memory_graph_lookup(struct graph_store *store, struct slice user_id,
 {
     struct memory_graph_port *port = memory_graph_port_of(store);
     uint64_t ticket;
-    struct memory_graph *graph = pin_graph(port, user_id, &ticket);
+    struct memory_graph *graph = pin_memory_graph(port, user_id, &ticket);
     if (!graph) {
         done(arg, STATE_OK, &(struct graph_lookup){.ticket = ticket});
         return;
@@ -166,7 +167,7 @@ static void memory_graph_lookup(struct graph_store *store, struct slice user_id,
     if (ids) {
         struct memory_graph_user **users = (struct memory_graph_user **)(ids + max + 1);
         lookup.graph.contacts =
-            (struct id_list){ids, find_online_contacts(port->graphs, graph, users, ids)};
+            (struct id_list){ids, find_online_graph_contacts(port->graphs, graph, users, ids)};
         done(arg, STATE_OK, &lookup);
     } else {
         done(arg, STATE_UNAVAILABLE, NULL);

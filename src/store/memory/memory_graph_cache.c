@@ -101,7 +101,7 @@ static void pack_graph_list(char *at, const struct id_list *list)
     id_list_pack(slices, list->ids, list->count, (char *)(slices + list->count));
 }
 
-static size_t align_to_pointer(size_t bytes)
+static size_t align_graph_offset(size_t bytes)
 {
     return (bytes + sizeof(void *) - 1) & ~(sizeof(void *) - 1);
 }
@@ -114,8 +114,9 @@ size_t memory_graph_contacts(const struct social_graph *graph)
 struct memory_graph *memory_graph_make(const struct social_graph *graph)
 {
     size_t contacts = memory_graph_contacts(graph);
-    size_t blocked_at = align_to_pointer(sizeof(struct memory_graph) + contacts * sizeof(uint32_t));
-    size_t chats_at = blocked_at + align_to_pointer(graph_list_bytes(&graph->blocked));
+    size_t blocked_at =
+        align_graph_offset(sizeof(struct memory_graph) + contacts * sizeof(uint32_t));
+    size_t chats_at = blocked_at + align_graph_offset(graph_list_bytes(&graph->blocked));
     size_t bytes = chats_at + graph_list_bytes(&graph->chats);
     struct memory_graph *made = bytes <= UINT32_MAX ? malloc(bytes) : NULL;
     if (!made)
@@ -208,7 +209,7 @@ void memory_graphs_unlock(struct memory_graphs *graphs)
     }
 }
 
-static struct memory_graph *first_graph(const struct list *list)
+static struct memory_graph *first_listed_graph(const struct list *list)
 {
     return list_empty(list) ? NULL : CONTAINER_OF(list->next, struct memory_graph, by_use);
 }
@@ -223,13 +224,13 @@ bool memory_graphs_reserve(struct memory_graphs *graphs, size_t cost, int64_t no
     for (;;) {
         struct memory_graph *expired;
         memory_graphs_lock(graphs);
-        while ((expired = first_graph(&graphs->offline)) &&
+        while ((expired = first_listed_graph(&graphs->offline)) &&
                memory_graph_is_expired(expired, now_ms))
             memory_graph_unlink(graphs, expired);
         bool fits = graphs->cost + cost <= graphs->cost_max;
-        struct memory_graph *victim = first_graph(&graphs->offline);
+        struct memory_graph *victim = first_listed_graph(&graphs->offline);
         if (!victim)
-            victim = first_graph(&graphs->online);
+            victim = first_listed_graph(&graphs->online);
         if (fits)
             graphs->cost += cost;
         else if (victim)

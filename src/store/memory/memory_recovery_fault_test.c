@@ -1,4 +1,4 @@
-/* Parks a session with every allocation failing in turn: a session that lost an event is not recovered. */
+/* Parks a session once for each allocation, which fails: a session that lost an event is not recovered. */
 #include "store/memory/memory_recovery.h"
 #include "support/alloc_fault.h"
 

@@ -77,7 +77,7 @@ static void expired_notices_are_dropped_by_later_updates(void **state)
 
 enum { THREADS = 4, ROUNDS = 5000 };
 
-static void *run_worker(void *arg)
+static void *run_typist(void *arg)
 {
     struct typing_store *store = arg;
     for (unsigned i = 0; i < ROUNDS; i++)
@@ -94,7 +94,7 @@ static void concurrent_updates_keep_one_record_per_user(void **state)
     start_memory_typing(&backend);
     for (int i = 0; i < THREADS; i++) {
         stores[i] = make_port(&backend);
-        assert_int_equal(pthread_create(&threads[i], NULL, run_worker, stores[i]), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, run_typist, stores[i]), 0);
     }
     for (int i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);

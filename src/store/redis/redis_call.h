@@ -22,19 +22,20 @@
  * the same id from being taken for the one that was checked. A claim counts only while its call is alive and names the
  * user.
  *
- * Nobody is stuck. A gateway that dies during steps 1 to 3 leaves a record in the state `preparing`, which times out; the
- * next request that meets its claim, or the reaper, removes it. A gateway that dies after it ended a call leaves claims
- * of a dead call, which do not count. If a gateway ends a call and dies before it has notified the parties, the next reaper
- * notifies them. Two requests that cross take the claims in the same order, so one of them gets both. The other one waits for it,
- * for at most REDIS_CALL_CHECKS_MAX checks (two seconds), and then answers that call (glare) or is refused.
+ * Nobody is stuck. A gateway that dies during steps 1 to 3 leaves a record in the state `preparing`, which times out;
+ * the next request that meets its claim, or the reaper, removes it. A gateway that dies after it ended a call leaves
+ * claims of a dead call, which do not count. If a gateway ends a call and dies before it has notified the parties, the
+ * next reaper notifies them. Two requests that cross take the claims in the same order, so one of them gets both. The
+ * other one waits for it, for at most REDIS_CALL_CHECKS_MAX checks (two seconds), and then answers that call (glare) or
+ * is refused.
  *
  * A claim outlives by a minute the longest time that its call can last without a renewal, and a renewal extends both.
  * If Redis loses a claim (a failover), the next renewal of its owner finds that out and ends the call for that user.
  *
- * When Redis does not answer the step that changes the call, the result is CALL_UNKNOWN. When it does not answer an earlier
- * step or a get(), or when a reply is malformed, the result is CALL_UNAVAILABLE. In these cases reap() ends nothing and
- * renew() reports nobody as lost. reap() also ends nothing while another pass of the same worker runs. Foreign values
- * under these keys count as absent and are overwritten.
+ * When Redis does not answer the step that changes the call, the result is CALL_UNKNOWN. When it does not answer an
+ * earlier step or a get(), or when a reply is malformed, the result is CALL_UNAVAILABLE. In these cases reap() ends
+ * nothing and renew() reports nobody as lost. reap() also ends nothing while another pass of the same worker runs.
+ * Foreign values under these keys count as absent and are overwritten.
  */
 #ifndef ROLLCALL_STORE_REDIS_REDIS_CALL_H
 #define ROLLCALL_STORE_REDIS_REDIS_CALL_H
@@ -52,9 +53,9 @@ enum {
 };
 
 struct redis_call_options {
-    struct redis_client *client; /* borrowed for the store's life, */
-    struct loop *loop;           /* likewise, */
-    struct random *random;       /* likewise */
+    struct redis_client *client; /* these three are borrowed for the store's life */
+    struct loop *loop;
+    struct random *random;
     int64_t ring_timeout_ms;
     int64_t reconnect_grace_ms;
     int64_t lease_window_ms;

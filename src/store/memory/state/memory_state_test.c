@@ -199,18 +199,18 @@ static void store_is_unavailable_to_gateways_beyond_the_bound(void **state)
 
 enum { THREADS = 4, ROUNDS = 3000, SHARED_USERS = 8 };
 
-struct worker {
+struct racer {
     pthread_t thread;
     struct memory_state *memory;
     struct clock clock;
     unsigned index;
-    int balance; /* changes to online less changes to offline that this worker got */
+    int balance; /* changes to online less changes to offline that this thread got */
 };
 
-static void count_change(struct worker *worker, const struct state_transition *transition)
+static void count_change(struct racer *racer, const struct state_transition *transition)
 {
     if (transition->changed)
-        worker->balance += transition->presence.status == PRESENCE_ONLINE ? 1 : -1;
+        racer->balance += transition->presence.status == PRESENCE_ONLINE ? 1 : -1;
 }
 
 static void on_transition_count(void *arg, enum state_status status,
@@ -228,43 +228,43 @@ static void on_reaped_count(void *arg, enum state_status status,
         count_change(arg, &transitions[i]);
 }
 
-static void *run_worker(void *arg)
+static void *run_racer(void *arg)
 {
-    struct worker *worker = arg;
-    struct state_store *store = memory_state_store(worker->memory, &worker->clock);
+    struct racer *racer = arg;
+    struct state_store *store = memory_state_store(racer->memory, &racer->clock);
     for (unsigned i = 0; i < ROUNDS; i++) {
         char text[16];
         struct slice user = numbered(text, i % SHARED_USERS);
-        struct lease lease = lease_of(user, worker->index * ROUNDS + i);
-        state_open(store, &lease, on_transition_count, worker);
+        struct lease lease = lease_of(user, racer->index * ROUNDS + i);
+        state_open(store, &lease, on_transition_count, racer);
         read_one(store, i % SHARED_USERS);
         if (i % 3) /* leave the others to expire */
-            state_close(store, user, &lease.conn_id, on_transition_count, worker);
+            state_close(store, user, &lease.conn_id, on_transition_count, racer);
         state_put_gateway(store, &(struct gateway_info){.gateway_id = SLICE("g")});
-        worker->clock.now_ms += WINDOW_MS / 100;
-        worker->clock.wall_ms += WINDOW_MS / 100;
+        racer->clock.now_ms += WINDOW_MS / 100;
+        racer->clock.wall_ms += WINDOW_MS / 100;
         if (i % 10 == 0)
-            state_reap(store, 50, on_reaped_count, worker);
+            state_reap(store, 50, on_reaped_count, racer);
     }
     state_store_free(&store);
     return NULL;
 }
 
-/* If each change is returned to exactly one worker, their balances add up to the users online. */
+/* If each change is returned to exactly one thread, their balances add up to the users online. */
 static void each_change_is_returned_to_one_of_many_threads(void **state)
 {
     (void)state;
     struct memory_backend backend;
-    static struct worker workers[THREADS];
+    static struct racer racers[THREADS];
     start_memory_state(&backend, 0);
     for (unsigned i = 0; i < THREADS; i++) {
-        workers[i] = (struct worker){.memory = backend.state, .clock = backend.clock, .index = i};
-        assert_int_equal(pthread_create(&workers[i].thread, NULL, run_worker, &workers[i]), 0);
+        racers[i] = (struct racer){.memory = backend.state, .clock = backend.clock, .index = i};
+        assert_int_equal(pthread_create(&racers[i].thread, NULL, run_racer, &racers[i]), 0);
     }
     int balance = 0;
     for (unsigned i = 0; i < THREADS; i++) {
-        pthread_join(workers[i].thread, NULL);
-        balance += workers[i].balance;
+        pthread_join(racers[i].thread, NULL);
+        balance += racers[i].balance;
     }
     assert_int_equal(memory_state_count(backend.state, 0).users_online, balance);
     stop_memory_state(&backend);

@@ -1,5 +1,5 @@
 -- Updates one shard of the lease index, on a cluster. KEYS: the shard, its lock. ARGV[1]: the reaper that gives up
--- the lock, or ''; then for each entry: the member, its ms to live from now ('' removes it), and the score it must
+-- the lock, or ''; then for each entry: the set member, its ms to live from now ('' removes it), and the score it must
 -- still have ('' for any). The score keeps a reaper from removing a lease that was renewed in the meantime.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)

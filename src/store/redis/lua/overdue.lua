@@ -1,8 +1,8 @@
 -- Locks one shard of the lease index for a reaper and lists its overdue entries, on a cluster. KEYS: the shard,
 -- its lock. ARGV: the reaper, how long it may hold the lock in ms, how many entries at most, and the longest
--- member allowed. A longer member cannot be ours and is removed at once.
+-- set member allowed. A longer one cannot be ours and is removed at once.
 --
--- Returns how many entries are overdue, how many were removed, and then for each entry its member, its score and
+-- Returns how many entries are overdue, how many were removed, and then for each entry its set member, its score and
 -- for how many ms it has been overdue. Returns no entries while another reaper holds the lock.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)

@@ -101,7 +101,7 @@ function operations.stop(user, conn, ttl, interval)
   return 1
 end
 
--- max: how many users at most. Returns each user and the ms left of their notice, in turn.
+-- max: how many users at most. Returns alternately a user and the ms left of the user's notice.
 function operations.read(max)
   max = tonumber(max)
   local found = {}

@@ -3,7 +3,7 @@
  *
  * Keys. Names, types and lifetimes are those of the design: connection:<conn>, user_connections:<user>,
  * user_servers:<user>, server_connections:<gateway>, user_presence:<user>, last_seen:<user>, the lease index
- * presence:v_heartbeat (member "<conn>:<user>", score = expiry in ms; the member ":<user>" is the end of a grace),
+ * presence:v_heartbeat (set member "<conn>:<user>", score = expiry in ms; ":<user>" is the end of a grace),
  * presence:online and presence:incall. This store adds presence_history:<user> (a list, kept for an hour), gateway:<id>
  * and presence:gateways (which gateways are alive), and on a cluster connection_user:<conn> (the user of a connection).
  *
@@ -17,13 +17,14 @@
  * gateway that crashes in between never leaves a lease that no reaper finds. All other updates follow the transition;
  * renewals repair what was lost.
  *
- * Order per lease. Operations on one lease take effect in the order in which they were started: each one is sent only after the previous
- * one was answered (redis_state_lease.c). An operation without an answer may have happened (STATE_UNKNOWN). The client
- * cuts a connection on which it gave up waiting, so that nothing on it arrives later. Should an open that was under way on
- * a lost connection still arrive after its close, its entry in the index is still there, and a reaper finds it.
+ * Order per lease. Operations on one lease take effect in the order in which they were started: each one is sent only
+ * after the previous one was answered (redis_state_lease.c). An operation without an answer may have happened
+ * (STATE_UNKNOWN). The client cuts a connection on which it gave up waiting, so that nothing on it arrives later. If an
+ * open that was under way on a lost connection still arrives after its close, its entry in the index is still there, and
+ * a reaper finds it.
  *
- * Renewals. One script renews the leases of many users (of one user on a cluster). For the store, the last refresh of a lease
- * is its last sign of life: it is last_heartbeat, and the last_seen of a user whose leases are reaped.
+ * Renewals. One script renews the leases of many users (of one user on a cluster). For the store, the last refresh of a
+ * lease is its last sign of life: it is last_heartbeat, and the last_seen of a user whose leases are reaped.
  *
  * Reaping. Any gateway reaps, a few leases at a time; the script makes each transition only once. A store reaps nothing
  * for a window after Redis, or a part of it, was out of reach: gateways that are alive renew their leases first.

@@ -40,7 +40,8 @@ static void end_explain_operation(struct explain_operation *operation)
 /* ---- leases ---- */
 
 /* Returns false when the item is not a lease. */
-static bool parse_lease(const struct resp_value *item, struct slice user, struct lease *out)
+static bool parse_explained_lease(const struct resp_value *item, struct slice user,
+                                  struct lease *out)
 {
     enum { AT_CONN, AT_DEVICE, AT_GATEWAY, AT_CONNECTED, AT_REFRESHED, AT_IDLE, ITEMS };
     if (item->type != RESP_ARRAY || item->count != ITEMS)
@@ -60,8 +61,8 @@ static bool parse_lease(const struct resp_value *item, struct slice user, struct
     return true;
 }
 
-static void finish_leases(struct explain_operation *operation, enum state_status status,
-                          const struct lease *leases, size_t count)
+static void finish_explained_leases(struct explain_operation *operation, enum state_status status,
+                                    const struct lease *leases, size_t count)
 {
     if (operation->on_lease)
         operation->on_lease(operation->arg, status, count ? leases : NULL);
@@ -70,7 +71,7 @@ static void finish_leases(struct explain_operation *operation, enum state_status
     end_explain_operation(operation);
 }
 
-static void on_leases_listed(void *arg, const struct resp_value *reply)
+static void on_leases_script_reply(void *arg, const struct resp_value *reply)
 {
     struct explain_operation *operation = arg;
     struct slice user = {operation->user, operation->user_len};
@@ -78,18 +79,18 @@ static void on_leases_listed(void *arg, const struct resp_value *reply)
     size_t count = 0;
     bool ok = redis_state_reply_is(reply, RESP_ARRAY);
     for (size_t i = 0; ok && i < reply->count && count < STATE_LEASES_MAX; i++)
-        count += parse_lease(&reply->items[i], user, &leases[count]);
-    finish_leases(operation, ok ? STATE_OK : STATE_UNAVAILABLE, leases, count);
+        count += parse_explained_lease(&reply->items[i], user, &leases[count]);
+    finish_explained_leases(operation, ok ? STATE_OK : STATE_UNAVAILABLE, leases, count);
 }
 
-static void list_leases(struct explain_operation *operation, struct slice conn)
+static void run_leases_script(struct explain_operation *operation, struct slice conn)
 {
     char name[REDIS_KEY_BYTES_MAX], max[REDIS_STATE_NUMBER_MAX];
     struct slice user = {operation->user, operation->user_len};
     const struct slice arguments[] = {redis_state_user_name(operation->state, name, user), conn,
                                       redis_state_number(max, STATE_LEASES_MAX)};
-    redis_state_run(operation->state, REDIS_STATE_LEASES, user, arguments, 3, on_leases_listed,
-                    operation);
+    redis_state_run(operation->state, REDIS_STATE_LEASES, user, arguments, 3,
+                    on_leases_script_reply, operation);
 }
 
 void redis_state_leases(struct state_store *store, struct slice user_id, state_leases_done done,
@@ -101,25 +102,25 @@ void redis_state_leases(struct state_store *store, struct slice user_id, state_l
         return;
     }
     operation->on_leases = done;
-    list_leases(operation, SLICE(""));
+    run_leases_script(operation, SLICE(""));
 }
 
 /* ---- the lease of a connection ---- */
 
 /* A value of the wrong type counts as absent. */
-static void on_connection_owner(void *arg, const struct resp_value *reply)
+static void on_connection_owner_read(void *arg, const struct resp_value *reply)
 {
     struct explain_operation *operation = arg;
     bool found = reply && reply->type == RESP_TEXT && reply->text.len > 0 &&
                  reply->text.len <= USER_ID_BYTES_MAX;
     bool ok = reply && redis_problem_of(reply) == REDIS_FINE;
     if (!found) {
-        finish_leases(operation, ok ? STATE_OK : STATE_UNAVAILABLE, NULL, 0);
+        finish_explained_leases(operation, ok ? STATE_OK : STATE_UNAVAILABLE, NULL, 0);
         return;
     }
     operation->user_len = reply->text.len;
     memcpy(operation->user, reply->text.data, reply->text.len);
-    list_leases(operation, (struct slice){operation->conn, sizeof(operation->conn)});
+    run_leases_script(operation, (struct slice){operation->conn, sizeof(operation->conn)});
 }
 
 void redis_state_find(struct state_store *store, const struct ulid *conn_id, state_lease_done done,
@@ -137,11 +138,12 @@ void redis_state_find(struct state_store *store, const struct ulid *conn_id, sta
     struct slice conn = {operation->conn, sizeof(operation->conn)}, key;
     if (operation->state->keys.cluster) {
         key = redis_key_plain(text, "connection_user:", conn);
-        redis_command(client, key, REDIS_ARGS(SLICE("GET"), key), on_connection_owner, operation);
+        redis_command(client, key, REDIS_ARGS(SLICE("GET"), key), on_connection_owner_read,
+                      operation);
     } else {
         key = redis_key_plain(text, "connection:", conn);
         redis_command(client, key, REDIS_ARGS(SLICE("HGET"), key, SLICE("user_id")),
-                      on_connection_owner, operation);
+                      on_connection_owner_read, operation);
     }
 }
 

@@ -43,7 +43,7 @@ static void end_fleet_record(struct fleet_read *fleet)
 }
 
 /* A record of the wrong type counts as absent. */
-static void on_gateway_record(void *arg, const struct resp_value *reply)
+static void on_fleet_record_read(void *arg, const struct resp_value *reply)
 {
     enum { AT_CONNECTIONS, AT_STARTED, AT_DRAINING, AT_PEER, ITEMS };
     struct fleet_gateway *gateway = arg;
@@ -64,8 +64,8 @@ static void on_gateway_record(void *arg, const struct resp_value *reply)
     end_fleet_record(gateway->fleet);
 }
 
-static void read_gateway_record(struct fleet_read *fleet, struct fleet_gateway *gateway,
-                                struct slice id)
+static void read_fleet_record(struct fleet_read *fleet, struct fleet_gateway *gateway,
+                              struct slice id)
 {
     char text[REDIS_KEY_BYTES_MAX];
     gateway->fleet = fleet;
@@ -77,10 +77,10 @@ static void read_gateway_record(struct fleet_read *fleet, struct fleet_gateway *
     redis_command(fleet->state->options.client, key,
                   REDIS_ARGS(SLICE("HMGET"), key, SLICE("connections"), SLICE("started_at"),
                              SLICE("draining"), SLICE("peer_address")),
-                  on_gateway_record, gateway);
+                  on_fleet_record_read, gateway);
 }
 
-static void on_gateway_list(void *arg, const struct resp_value *reply)
+static void on_fleet_list_read(void *arg, const struct resp_value *reply)
 {
     struct fleet_read *fleet = arg;
     size_t count = redis_state_reply_is(reply, RESP_ARRAY) ? reply->count : 0;
@@ -90,7 +90,7 @@ static void on_gateway_list(void *arg, const struct resp_value *reply)
     fleet->failed |= count && !fleet->gateways;
     fleet->count = fleet->gateways ? count : 0;
     for (size_t i = 0; i < fleet->count; i++)
-        read_gateway_record(fleet, &fleet->gateways[i], reply->items[i].text);
+        read_fleet_record(fleet, &fleet->gateways[i], reply->items[i].text);
     end_fleet_record(fleet);
 }
 
@@ -106,5 +106,5 @@ void redis_state_gateways(struct state_store *store, state_gateways_done done, v
     redis_state_begin(fleet->state);
     redis_state_eval(fleet->state, REDIS_STATE_GATEWAY_LIST, REDIS_ARGS(SLICE("presence:gateways")),
                      REDIS_ARGS(SLICE("list"), redis_state_number(max, REDIS_STATE_GATEWAYS_MAX)),
-                     on_gateway_list, fleet);
+                     on_fleet_list_read, fleet);
 }

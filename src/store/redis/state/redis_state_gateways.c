@@ -59,8 +59,8 @@ enum { TAKEN_SINCE = 2, TAKEN_LEFT_MS, TAKEN_ITEMS };
 
 /* Whether another process renews the record that is in our way, or the record has not expired in time. Between two checks
  * at least the time from the first reply to the second request has passed, however late either of them arrived. */
-static bool is_rival_alive(struct redis_state *state, const struct resp_value *taken,
-                           int64_t sent_at_ms)
+static bool is_rival_gateway_alive(struct redis_state *state, const struct resp_value *taken,
+                                   int64_t sent_at_ms)
 {
     struct redis_state_rival before = state->rival;
     int64_t now = gateway_now_ms(state);
@@ -103,8 +103,8 @@ static void note_gateway_registered(struct redis_state *state, int64_t sent_at_m
 static void handle_taken_gateway_id(struct redis_state *state, const struct resp_value *taken,
                                     int64_t sent_at_ms)
 {
-    bool is_lost =
-        state->known || taken->count < TAKEN_ITEMS || is_rival_alive(state, taken, sent_at_ms);
+    bool is_lost = state->known || taken->count < TAKEN_ITEMS ||
+                   is_rival_gateway_alive(state, taken, sent_at_ms);
     if (!is_lost && !state->released && !wheel_is_set(&state->put_timer))
         loop_set_timer(state->options.loop, &state->put_timer,
                        gateway_now_ms(state) + CLAIM_INTERVAL_MS);
@@ -187,18 +187,18 @@ struct redis_claim_operation {
     int64_t reach_until_ms;
 };
 
-static void send_claim(struct redis_claim_operation *operation);
+static void send_gateway_claim(struct redis_claim_operation *operation);
 
-static void on_claim_retry(struct wheel_timer *timer)
+static void on_gateway_claim_retry_due(struct wheel_timer *timer)
 {
     struct redis_claim_operation *operation =
         CONTAINER_OF(timer, struct redis_claim_operation, timer);
     operation->state->waiting_claim = NULL;
-    send_claim(operation);
+    send_gateway_claim(operation);
 }
 
-static void finish_claim(struct redis_claim_operation *operation, enum redis_claim result,
-                         struct slice since)
+static void finish_gateway_claim(struct redis_claim_operation *operation, enum redis_claim result,
+                                 struct slice since)
 {
     struct redis_state *state = operation->state;
     operation->done(operation->arg, result, since);
@@ -206,38 +206,38 @@ static void finish_claim(struct redis_claim_operation *operation, enum redis_cla
     redis_state_end(state);
 }
 
-static void retry_claim_in(struct redis_claim_operation *operation, int64_t delay_ms)
+static void retry_gateway_claim_in(struct redis_claim_operation *operation, int64_t delay_ms)
 {
     struct redis_state *state = operation->state;
     state->waiting_claim = operation;
     loop_set_timer(state->options.loop, &operation->timer, gateway_now_ms(state) + delay_ms);
 }
 
-static void on_claim_reply(void *arg, const struct resp_value *reply)
+static void on_gateway_claim_reply(void *arg, const struct resp_value *reply)
 {
     struct redis_claim_operation *operation = arg;
     struct redis_state *state = operation->state;
     if (state->closing) {
-        finish_claim(operation, REDIS_CLAIM_CANCELLED, SLICE_NONE);
+        finish_gateway_claim(operation, REDIS_CLAIM_CANCELLED, SLICE_NONE);
     } else if (!reply && gateway_now_ms(state) < operation->reach_until_ms) {
-        retry_claim_in(operation, CLAIM_REACH_INTERVAL_MS);
+        retry_gateway_claim_in(operation, CLAIM_REACH_INTERVAL_MS);
     } else if (!redis_state_reply_is(reply, RESP_ARRAY)) {
-        finish_claim(operation, REDIS_CLAIM_UNDECIDED, SLICE_NONE);
+        finish_gateway_claim(operation, REDIS_CLAIM_UNDECIDED, SLICE_NONE);
     } else if (!gateway_reply_is(reply, "taken") || reply->count < TAKEN_ITEMS) {
         note_gateway_registered(state, operation->sent_at_ms, gateway_reply_is(reply, "made"));
-        finish_claim(operation, REDIS_CLAIM_GRANTED, SLICE_NONE);
-    } else if (is_rival_alive(state, reply, operation->sent_at_ms)) {
+        finish_gateway_claim(operation, REDIS_CLAIM_GRANTED, SLICE_NONE);
+    } else if (is_rival_gateway_alive(state, reply, operation->sent_at_ms)) {
         state->fenced = true;
-        finish_claim(operation, REDIS_CLAIM_TAKEN, reply->items[TAKEN_SINCE].text);
+        finish_gateway_claim(operation, REDIS_CLAIM_TAKEN, reply->items[TAKEN_SINCE].text);
     } else {
-        retry_claim_in(operation, CLAIM_INTERVAL_MS);
+        retry_gateway_claim_in(operation, CLAIM_INTERVAL_MS);
     }
 }
 
-static void send_claim(struct redis_claim_operation *operation)
+static void send_gateway_claim(struct redis_claim_operation *operation)
 {
     operation->sent_at_ms = gateway_now_ms(operation->state);
-    run_gateway_record_script(operation->state, "put", on_claim_reply, operation);
+    run_gateway_record_script(operation->state, "put", on_gateway_claim_reply, operation);
 }
 
 void redis_state_claim(struct state_store *store, const struct gateway_info *info,
@@ -255,11 +255,11 @@ void redis_state_claim(struct state_store *store, const struct gateway_info *inf
         .state = state,
         .done = done,
         .arg = arg,
-        .timer.fire = on_claim_retry,
+        .timer.fire = on_gateway_claim_retry_due,
         .reach_until_ms = gateway_now_ms(state) + CLAIM_REACH_MS,
     };
     redis_state_begin(state);
-    send_claim(operation);
+    send_gateway_claim(operation);
 }
 
 void redis_state_gateways_stop(struct redis_state *state)
@@ -268,7 +268,7 @@ void redis_state_gateways_stop(struct redis_state *state)
     if (!state->waiting_claim)
         return;
     loop_cancel_timer(state->options.loop, &state->waiting_claim->timer);
-    finish_claim(state->waiting_claim, REDIS_CLAIM_CANCELLED, SLICE_NONE);
+    finish_gateway_claim(state->waiting_claim, REDIS_CLAIM_CANCELLED, SLICE_NONE);
 }
 
 /* ---- leaving ---- */

@@ -193,12 +193,12 @@ unsigned redis_state_shard(struct slice user);
 /* Writes the key "<name>:{<shard>}". */
 struct slice redis_state_shard_key(char out[REDIS_KEY_BYTES_MAX], const char *name, unsigned shard);
 
-/* Writes the index member "<conn>:<user>"; without a connection it stands for the end of the user's grace. */
+/* Writes the index's set member "<conn>:<user>"; without a connection it stands for the end of the user's grace. */
 enum { REDIS_STATE_MEMBER_MAX = ULID_TEXT_LEN + 1 + USER_ID_BYTES_MAX };
 struct slice redis_state_index_member(char out[REDIS_STATE_MEMBER_MAX], struct slice conn,
                                       struct slice user);
 
-/* Adds a member to the lease index that expires in `ms`, or removes it (ms < 0). `done` may be NULL. */
+/* Adds an entry to the lease index that expires in `ms`, or removes it (ms < 0). `done` may be NULL. */
 void redis_state_update_index(struct redis_state *state, struct slice conn, struct slice user,
                               int64_t ms, redis_reply_done done, void *arg);
 

@@ -114,7 +114,7 @@ static bool parse_user_presence(struct users_read *read, size_t user, const stru
     return ok;
 }
 
-static void finish_presences(struct users_read *read, enum state_status status)
+static void finish_presences_read(struct users_read *read, enum state_status status)
 {
     read->on_presences(read->arg, status, status == STATE_OK ? read->presences : NULL,
                        status == STATE_OK ? read->count : 0);
@@ -134,7 +134,7 @@ void redis_state_read(struct state_store *store, const struct slice *user_ids, s
     }
     read->script = REDIS_STATE_READ;
     read->parse = parse_user_presence;
-    read->finish = finish_presences;
+    read->finish = finish_presences_read;
     read->on_presences = done;
     read->arg = arg;
     read->presences = presences;
@@ -182,7 +182,7 @@ static struct state_route *find_or_add_route(const struct users_read *read,
 }
 
 /* Groups the users by gateway: counts the users of each gateway, then places them. */
-static void finish_routes(struct users_read *read, enum state_status status)
+static void finish_routes_read(struct users_read *read, enum state_status status)
 {
     const struct route_pair *pairs = (const struct route_pair *)(void *)read->pairs.data;
     size_t pair_count = read->pairs.len / sizeof(*pairs), count = 0;
@@ -225,7 +225,7 @@ void redis_state_routes(struct state_store *store, const struct slice *user_ids,
     }
     read->script = REDIS_STATE_ROUTES;
     read->parse = parse_user_routes;
-    read->finish = finish_routes;
+    read->finish = finish_routes_read;
     read->on_routes = done;
     read->arg = arg;
     send_users_read(read);

@@ -114,8 +114,8 @@ static void run_reap_script(struct redis_reap_pass *pass)
 
 /* ---- a cluster ----
  *
- * Step 1 locks each shard of the index and lists its overdue entries. Step 2 lets a script in each user's slot decide what
- * becomes of the entry. Step 3 updates the index and unlocks the shards. */
+ * Step 1 locks each shard of the index and lists its overdue entries. Step 2 runs a script in each user's slot, which
+ * decides what becomes of the entry. Step 3 updates the index and unlocks the shards. */
 
 /* A failed update is ignored: an entry that stays is checked again. */
 static void on_reap_shard_unlocked(void *arg, const struct resp_value *reply)
@@ -173,21 +173,20 @@ static void end_reap_entry(struct redis_reap_pass *pass)
 }
 
 /* Returns false when the entry cannot be one of ours. */
-static bool parse_index_member(const struct reap_entry *entry, struct slice *conn,
-                               struct slice *user)
+static bool parse_reap_entry(const struct reap_entry *entry, struct slice *conn, struct slice *user)
 {
     *user = slice_split((struct slice){entry->member, entry->member_len}, ':', conn);
     return user->len > 0 && user->len <= USER_ID_BYTES_MAX &&
            (conn->len == 0 || conn->len == ULID_TEXT_LEN);
 }
 
-static void on_entry_expired(void *arg, const struct resp_value *reply)
+static void on_reap_entry_expired(void *arg, const struct resp_value *reply)
 {
     struct reap_entry *entry = arg;
     struct redis_reap_pass *pass = entry->pass;
     struct slice conn, user;
     struct redis_lease_change change;
-    parse_index_member(entry, &conn, &user);
+    parse_reap_entry(entry, &conn, &user);
     if (!redis_state_reply_is(reply, RESP_ARRAY) || reply->count == 0) {
         pass->failed = true;
         pass->unanswered |= !reply;
@@ -211,7 +210,7 @@ static void expire_reap_entry(struct redis_reap_pass *pass, struct reap_entry *e
 {
     struct slice conn, user;
     char name[REDIS_KEY_BYTES_MAX];
-    if (!parse_index_member(entry, &conn, &user)) {
+    if (!parse_reap_entry(entry, &conn, &user)) {
         entry->is_settled = true;
         entry->again_ms = -1;
         redis_state_count_mended(pass->state, 1);
@@ -220,7 +219,8 @@ static void expire_reap_entry(struct redis_reap_pass *pass, struct reap_entry *e
     const struct slice arguments[] = {
         redis_state_user_name(pass->state, name, user), conn, {entry->overdue, entry->overdue_len}};
     pass->waiting++;
-    redis_state_run(pass->state, REDIS_STATE_EXPIRE, user, arguments, 3, on_entry_expired, entry);
+    redis_state_run(pass->state, REDIS_STATE_EXPIRE, user, arguments, 3, on_reap_entry_expired,
+                    entry);
 }
 
 static size_t copy_reap_text(char *out, size_t max, struct slice text)
