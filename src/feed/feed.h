@@ -8,7 +8,7 @@
  *     the outcome is unknown; the sender publishes again, and consumers tolerate duplicates.
  *   - The consumer (`on_item`) receives each event as an item, possibly before feed_publish() returns.
  *     The feed owns the item; the item lasts until feed_settle(). An item that was not settled when its
- *     process ended is delivered again later.
+ *     process ended comes to a consumer again later.
  *   - An item settled as FEED_POISON is kept as a dead letter. FEED_DONE and FEED_SKIPPED end the event.
  *   - No order is promised: `sequence` orders the messages of a chat.
  *
@@ -42,7 +42,7 @@ struct feed_event {
     struct ulid except; /* the sender's connection, which receives an acknowledgement instead */
 };
 
-/* How far the consumer is with an item. fanout.h draws the transitions. */
+/* How far the consumer is with an item. fanout.h draws how it moves from stage to stage. */
 enum feed_item_stage {
     FEED_ITEM_ARRIVED,  /* waits for the chat's members; no read of them began since it arrived */
     FEED_ITEM_READING,  /* waits for the chat's members; the latest read began after it arrived */

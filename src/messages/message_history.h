@@ -2,7 +2,7 @@
  * Reads the messages of a chat, one page at a time and in both directions. sync_request and the REST history
  * share it.
  *
- * A page is one snapshot: its messages have no gap, and `latest_sequence` and `has_more` belong to the same
+ * A page is one snapshot: its sequences are dense, and `latest_sequence` and `has_more` belong to the same
  * instant. So a client that continues after the last sequence of a page misses nothing, however many messages
  * arrive meanwhile. A page is bounded in messages and in bytes (an eighth of what a connection may have
  * queued); `has_more` is set in both cases.

@@ -169,7 +169,7 @@ static size_t local_feed_lag(const struct feed *feed)
 
 /* ---- replaying ---- */
 
-static void replay_message(struct local_feed *self, const struct ledger_message *message)
+static void replay_outbox_message(struct local_feed *self, const struct ledger_message *message)
 {
     struct feed_event event = {
         .chat = message->chat,
@@ -191,7 +191,8 @@ static void replay_message(struct local_feed *self, const struct ledger_message 
 
 /* Returns whether a message is so recent that it may still be under way. A message from far in the future
  * was sent before the clock was set back; it counts as old, or it would delay everything behind it. */
-static bool may_be_under_way(const struct local_feed *self, const struct ledger_message *message)
+static bool outbox_message_may_be_under_way(const struct local_feed *self,
+                                            const struct ledger_message *message)
 {
     int64_t age_ms = self->options.ledger->clock->wall_ms - message->sent_at_ms;
     if (age_ms <= -LOCAL_FEED_SWEEP_AGE_MS)
@@ -210,11 +211,11 @@ static void on_outbox_listed(void *arg, const struct ledger_messages_outcome *ou
     self->page_has_more = outcome->has_more;
     self->page_failed = outcome->status != LEDGER_OK;
     for (; old < outcome->count; old++) {
-        if (may_be_under_way(self, &outcome->messages[old])) {
+        if (outbox_message_may_be_under_way(self, &outcome->messages[old])) {
             self->page_has_more = false;
             break;
         }
-        replay_message(self, &outcome->messages[old]);
+        replay_outbox_message(self, &outcome->messages[old]);
     }
     self->listing = false;
     self->swept |= outcome->status == LEDGER_OK && !self->page_has_more;
