@@ -215,18 +215,18 @@ static void *send_all(void *arg)
 void ledger_suite_sequences_are_dense_under_concurrency(void **state)
 {
     struct harness *h = *state;
-    struct harness workers[SENDERS];
+    struct harness senders[SENDERS];
     pthread_t threads[SENDERS];
     harness_chat_create(h, "c", "alice", "s0,s1,s2,s3");
     for (int i = 0; i < SENDERS; i++) {
-        harness_init(&workers[i], h->client.ledger);
-        workers[i].clock.now_ms = i; /* also the name of its sender */
-        pthread_create(&threads[i], NULL, send_all, &workers[i]);
+        harness_init(&senders[i], h->client.ledger);
+        senders[i].clock.now_ms = i; /* also the name of its sender */
+        pthread_create(&threads[i], NULL, send_all, &senders[i]);
     }
     for (int i = 0; i < SENDERS; i++) {
         pthread_join(threads[i], NULL);
-        assert_int_equal(workers[i].statuses[LEDGER_OK], SENDER_MESSAGES);
-        harness_free(&workers[i]);
+        assert_int_equal(senders[i].statuses[LEDGER_OK], SENDER_MESSAGES);
+        harness_free(&senders[i]);
     }
     expect(harness_repair(h, "c", false), "ok 1000/1000");
     assert_non_null(strstr(harness_after(h, "c", "", 999, 5), " c#1000:s"));

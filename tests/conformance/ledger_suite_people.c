@@ -133,29 +133,29 @@ void ledger_suite_contact_request_is_answered_only_by_its_owners(void **state)
 }
 
 /* Writes every answer that a user can get about another. */
-static void write_view(struct harness *h, const char *other, struct buffer *view)
+static void write_all_answers(struct harness *h, const char *other, struct buffer *answers)
 {
     char id[32];
     snprintf(id, sizeof(id), "r-%s", other);
-    buffer_append_text(view, harness_request_contact(h, id, "alice", other));
-    buffer_append_text(view, harness_request_contact(h, "again", "alice", other));
-    buffer_append_text(view, harness_contact_requests(h, "alice", LEDGER_OUTGOING, "", 0));
-    buffer_append_text(view, harness_contact_requests(h, "alice", LEDGER_INCOMING, "", 0));
-    buffer_append_text(view, harness_contacts(h, "alice"));
-    buffer_append_text(view, harness_accept(h, "alice", id));
-    buffer_append_text(view, harness_withdraw(h, "alice", id));
-    buffer_append_text(view, harness_withdraw(h, "alice", id));
-    buffer_append_text(view, harness_remove(h, "alice", other));
-    buffer_append_byte(view, '\0');
+    buffer_append_text(answers, harness_request_contact(h, id, "alice", other));
+    buffer_append_text(answers, harness_request_contact(h, "again", "alice", other));
+    buffer_append_text(answers, harness_contact_requests(h, "alice", LEDGER_OUTGOING, "", 0));
+    buffer_append_text(answers, harness_contact_requests(h, "alice", LEDGER_INCOMING, "", 0));
+    buffer_append_text(answers, harness_contacts(h, "alice"));
+    buffer_append_text(answers, harness_accept(h, "alice", id));
+    buffer_append_text(answers, harness_withdraw(h, "alice", id));
+    buffer_append_text(answers, harness_withdraw(h, "alice", id));
+    buffer_append_text(answers, harness_remove(h, "alice", other));
+    buffer_append_byte(answers, '\0');
 }
 
 void ledger_suite_block_looks_like_no_answer_to_the_sender(void **state)
 {
     struct harness *h = *state;
     struct buffer silent = BUFFER_INIT, blocking = BUFFER_INIT;
-    write_view(h, "xxx", &silent);
+    write_all_answers(h, "xxx", &silent);
     harness_block(h, "yyy", "alice");
-    write_view(h, "yyy", &blocking);
+    write_all_answers(h, "yyy", &blocking);
     assert_non_null(strstr(silent.data, " tell"));
     assert_null(strstr(blocking.data, " tell"));
     static const size_t tell_len = sizeof(" tell") - 1;
@@ -272,7 +272,7 @@ static void set_model_contact(struct model *model, unsigned x, unsigned y, bool 
     model->contacts[x][y] = model->contacts[y][x] = are_contacts;
 }
 
-static const char *model_ask(struct model *model, unsigned from, unsigned to)
+static const char *model_request_contact(struct model *model, unsigned from, unsigned to)
 {
     if (model->blocks[from][to])
         return "forbidden";
@@ -352,7 +352,7 @@ static void model_step(struct harness *h, struct model *model, struct random *ra
         answer = harness_remove(h, names[x], names[y]);
         break;
     default:
-        expected = model_ask(model, x, y);
+        expected = model_request_contact(model, x, y);
         answer = harness_request_contact(h, id, names[x], names[y]);
     }
     assert_int_equal(strncmp(answer, expected, strlen(expected)), 0);

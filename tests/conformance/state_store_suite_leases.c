@@ -166,7 +166,7 @@ static const struct lease *find_listed_lease(const struct harness *harness, unsi
     for (size_t i = 0; i < harness->count; i++)
         if (ulid_equal(&harness->leases[i].conn_id, &id))
             return &harness->leases[i];
-    fail_msg("connection %u is not find_listed_lease", connection);
+    fail_msg("connection %u is not listed", connection);
     return NULL;
 }
 

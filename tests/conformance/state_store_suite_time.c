@@ -74,7 +74,7 @@ void state_store_suite_batch_of_renewals_reports_lost_leases(void **state)
     harness_renew_many(harness, 0, renewals, 0);
 }
 
-/* Two gateways reap in turn: together they get each expiry once. */
+/* Two gateways reap alternately: together they get each expiry once. */
 void state_store_suite_each_expired_lease_is_reaped_once(void **state)
 {
     enum { USERS = 100 };
@@ -86,8 +86,8 @@ void state_store_suite_each_expired_lease_is_reaped_once(void **state)
         harness_open(harness, i % HARNESS_PORTS, user, i, false);
     }
     harness_pass(harness, window_ms(harness) + 1);
-    for (size_t turn = 0, empty = 0; empty < 2; turn++) {
-        size_t count = harness_reap(harness, turn % 2, 7);
+    for (size_t round = 0, empty = 0; empty < 2; round++) {
+        size_t count = harness_reap(harness, round % 2, 7);
         empty = count ? 0 : empty + 1;
         for (size_t i = 0; i < count; i++) {
             char text[16] = {0};

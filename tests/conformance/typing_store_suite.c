@@ -365,7 +365,7 @@ static void operations_match_a_model_over_random_steps(void **state)
     }
 }
 
-/* ---- the_backend ---- */
+/* ---- running ---- */
 
 static const struct typing_store_suite_backend *the_backend;
 

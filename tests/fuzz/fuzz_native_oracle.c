@@ -9,8 +9,8 @@ static json_t *load(struct slice text)
                       &error);
 }
 
-/* Returns a member borrowed from *object, which the caller drops; NULL: no such member. */
-static json_t *member(struct slice text, const char *key, json_t **object)
+/* Returns a JSON member borrowed from *object, which the caller drops; NULL: no such member. */
+static json_t *find_json_member(struct slice text, const char *key, json_t **object)
 {
     *object = load(text);
     return json_object_get(*object, key);
@@ -35,7 +35,7 @@ bool fuzz_native_is_object(struct slice text)
 bool fuzz_native_has(struct slice text, const char *key)
 {
     json_t *object;
-    bool has = member(text, key, &object) != NULL;
+    bool has = find_json_member(text, key, &object) != NULL;
     json_decref(object);
     return has;
 }
@@ -43,7 +43,7 @@ bool fuzz_native_has(struct slice text, const char *key)
 bool fuzz_native_is_string(struct slice text, const char *key, struct slice bytes)
 {
     json_t *object;
-    bool is_string = is_text(member(text, key, &object), bytes);
+    bool is_string = is_text(find_json_member(text, key, &object), bytes);
     json_decref(object);
     return is_string;
 }
@@ -51,7 +51,7 @@ bool fuzz_native_is_string(struct slice text, const char *key, struct slice byte
 bool fuzz_native_is_value(struct slice text, const char *key, struct slice raw)
 {
     json_t *object;
-    json_t *value = member(text, key, &object);
+    json_t *value = find_json_member(text, key, &object);
     json_t *expected = load(raw);
     bool same = value && expected && json_equal(value, expected);
     json_decref(expected);
@@ -80,7 +80,7 @@ static size_t depth_of(json_t *value)
 size_t fuzz_native_depth(struct slice text, const char *key)
 {
     json_t *object;
-    size_t depth = depth_of(member(text, key, &object));
+    size_t depth = depth_of(find_json_member(text, key, &object));
     json_decref(object);
     return depth;
 }
@@ -89,7 +89,7 @@ bool fuzz_native_is_list(struct slice text, const char *key, const struct slice 
                          size_t count)
 {
     json_t *object;
-    json_t *list = member(text, key, &object);
+    json_t *list = find_json_member(text, key, &object);
     bool same = json_is_array(list) && json_array_size(list) == count;
     for (size_t i = 0; same && i < count; i++)
         same = is_text(json_array_get(list, i), items[i]);

@@ -2,7 +2,7 @@
  * How jansson reads a client's message, for fuzz_native.c. It is a file of its own for the same reason as
  * fuzz_json_oracle.h: no file can include both jansson.h and text/json.h.
  *
- * Every function is about members of the object in `text`, and returns false if jansson does not read the text
+ * Every function is about JSON members of the object in `text`, and returns false if jansson does not read the text
  * as an object. Of two members with the same key the last counts, as in our decoder.
  */
 #ifndef ROLLCALL_TESTS_FUZZ_NATIVE_ORACLE_H

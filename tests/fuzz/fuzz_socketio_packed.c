@@ -28,7 +28,7 @@ static size_t number_at(const uint8_t *data, size_t len)
     return number;
 }
 
-/* Returns the size of a value without its members, and sets *values to the number of members. */
+/* Returns the size of a value without the values in it, and sets *values to their number. */
 static size_t own_bytes(const uint8_t *data, size_t size, size_t *values)
 {
     static const uint8_t fixed[0x20] = {

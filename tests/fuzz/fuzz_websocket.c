@@ -6,7 +6,7 @@
  * continue (it accepts masked frames on a client, and unmasked ones on a server), and it refuses the close
  * codes 1012 to 1014, which were registered after it was written.
  *
- * Input: a byte (bit 0: server side), a byte of split seed, then the bytes from the peer.
+ * Input: a byte (bit 0: server side), a byte of split seed, then the bytes from the other side.
  */
 #include "fuzz.h"
 #include "protocol/websocket/websocket.h"

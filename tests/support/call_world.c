@@ -19,7 +19,7 @@ static struct device *device_of(const struct endpoint *endpoint)
     return CONTAINER_OF(endpoint, struct device, endpoint);
 }
 
-static struct slice find_member(struct slice object, const char *name, bool raw)
+static struct slice find_json_member(struct slice object, const char *name, bool raw)
 {
     static char copy[64 * 1024];
     struct json json;
@@ -75,16 +75,16 @@ static void on_device_event(struct endpoint *endpoint, struct broadcast *broadca
     const struct message *message = broadcast->message;
     assert_int_equal(message->type, MESSAGE_RELAY);
     struct slice name = message->relay.name;
-    struct slice reason = find_member(message->relay.fields, "reason", false);
+    struct slice reason = find_json_member(message->relay.fields, "reason", false);
     snprintf(device->last_event, sizeof(device->last_event), "%.*s%s%.*s", SLICE_FORMAT(name),
              reason.len ? " " : "", (int)reason.len, reason.data ? reason.data : "");
     device->event_count++;
     if (slice_is(name, "call_signal")) {
-        struct slice data = find_member(message->relay.fields, "data", true);
+        struct slice data = find_json_member(message->relay.fields, "data", true);
         copy_text(device->signal, sizeof(device->signal),
                   slice_first(data, sizeof(device->signal) - 1));
     }
-    apply_call_event(device, name, find_member(message->relay.fields, "call_id", false));
+    apply_call_event(device, name, find_json_member(message->relay.fields, "call_id", false));
 }
 
 static bool is_connection(const struct endpoint *endpoint, const struct ulid *conn_id)
@@ -390,7 +390,7 @@ bool call_world_declare_end(struct device *device)
 
 /* ---- time ---- */
 
-static void tick(struct call_world *world)
+static void tick_world(struct call_world *world)
 {
     for (size_t i = 0; i < world->device_count; i++) {
         struct device *device = &world->devices[i];
@@ -412,7 +412,7 @@ void call_world_pass(struct call_world *world, int64_t duration_ms)
         int64_t step_ms = left_ms < CALL_WORLD_TICK_MS ? left_ms : CALL_WORLD_TICK_MS;
         world->clock.now_ms += step_ms;
         world->clock.wall_ms += step_ms;
-        tick(world);
+        tick_world(world);
     }
 }
 

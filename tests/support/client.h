@@ -51,8 +51,8 @@ unsigned client_response(struct client *client);
 unsigned client_dial_socketio(struct client *client, struct world *world, const char *query,
                               int send_bytes);
 
-/* Dials and sends a Socket.IO polling request, with a body of which `body_len` bytes are announced. `sid` is ""
- * for a new session; client_find_sid() reads it from the response, and returns false if there is none. */
+/* Dials and sends a Socket.IO polling request, whose head declares a body of `body_len` bytes. `sid` is "" for
+ * a new Engine.IO session; client_find_sid() reads it from the response, and returns false if there is none. */
 void client_dial_polling(struct client *client, struct world *world, const char *method,
                          const char *sid, size_t body_len, const char *body);
 bool client_find_sid(const struct client *client, char sid[CLIENT_SID_MAX]);

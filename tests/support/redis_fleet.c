@@ -59,7 +59,7 @@ void redis_fleet_empty(void *context)
 {
     struct redis_fleet *fleet = context;
     fleet->clock = (struct clock){.now_ms = 10, .wall_ms = 1700000000000};
-    fleet->turn = 0;
+    fleet->next_client = 0;
     for (size_t i = 0; i < master_count(fleet); i++)
         redis_server_expect(&fleet->servers[i], "OK", "FLUSHALL", NULL);
 }
@@ -71,7 +71,7 @@ void redis_fleet_pass(void *context, int64_t duration_ms)
 
 size_t redis_fleet_next_client(struct redis_fleet *fleet)
 {
-    return fleet->turn++ % REDIS_FLEET_CLIENTS;
+    return fleet->next_client++ % REDIS_FLEET_CLIENTS;
 }
 
 void redis_fleet_poll(void *context)

@@ -22,7 +22,7 @@ struct redis_fleet {
     struct redis_server servers[REDIS_CLUSTER_SERVERS]; /* a single server is the first */
     struct redis_client *clients[REDIS_FLEET_CLIENTS];
     struct clock clock;
-    size_t turn; /* the number of the next client */
+    size_t next_client; /* an index into `clients` */
     size_t awaited;
 };
 
@@ -39,7 +39,7 @@ void redis_fleet_poll(void *fleet);
 /* Advances the clock. */
 void redis_fleet_pass(void *fleet, int64_t duration_ms);
 
-/* Returns the clients in rotation, so two calls give two different gateways. */
+/* Returns the index of the next client, in rotation, so that two stores are on two gateways. */
 size_t redis_fleet_next_client(struct redis_fleet *fleet);
 
 /* Runs the loop until all commands sent so far are answered; `rounds` times, for commands that answers cause. */

@@ -294,13 +294,13 @@ static void assign_slots(const struct redis_server *server, unsigned index)
     redis_server_expect(server, "OK", "CLUSTER", "SET-CONFIG-EPOCH", epoch, NULL);
 }
 
-static void join_cluster(const struct redis_server *member, const struct redis_server *joining)
+static void join_cluster(const struct redis_server *first, const struct redis_server *joining)
 {
     char port[8];
     char bus_port[8];
     snprintf(port, sizeof(port), "%u", joining->port);
     snprintf(bus_port, sizeof(bus_port), "%u", joining->bus_port);
-    redis_server_expect(member, "OK", "CLUSTER", "MEET", "127.0.0.1", port, bus_port, NULL);
+    redis_server_expect(first, "OK", "CLUSTER", "MEET", "127.0.0.1", port, bus_port, NULL);
 }
 
 void redis_cluster_start(struct redis_server servers[REDIS_CLUSTER_SERVERS])

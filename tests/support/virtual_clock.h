@@ -1,7 +1,7 @@
 /*
  * A clock that a test advances by hand.
  *
- * The functions with a `void *` are hooks of a conformance suite, for backends whose first member is the clock.
+ * The functions with a `void *` are hooks of a conformance suite, for backends whose first field is the clock.
  */
 #ifndef ROLLCALL_TESTS_VIRTUAL_CLOCK_H
 #define ROLLCALL_TESTS_VIRTUAL_CLOCK_H

@@ -231,7 +231,7 @@ struct presence world_presence(struct world *world, const char *user)
     return presence;
 }
 
-struct lease_view {
+struct lease_summary {
     size_t count;
     int64_t last_heartbeat_ms;
 };
@@ -239,21 +239,21 @@ struct lease_view {
 static void on_leases_read(void *arg, enum state_status status, const struct lease *leases,
                            size_t count)
 {
-    struct lease_view *view = arg;
+    struct lease_summary *summary = arg;
     assert_int_equal(status, STATE_OK);
-    view->count = count;
+    summary->count = count;
     for (size_t i = 0; i < count; i++)
-        if (leases[i].last_heartbeat_ms > view->last_heartbeat_ms)
-            view->last_heartbeat_ms = leases[i].last_heartbeat_ms;
+        if (leases[i].last_heartbeat_ms > summary->last_heartbeat_ms)
+            summary->last_heartbeat_ms = leases[i].last_heartbeat_ms;
 }
 
 size_t world_leases(struct world *world, const char *user, int64_t *last_heartbeat_ms)
 {
-    struct lease_view view = {0};
-    state_leases(world->gateway->store, slice_of(user), on_leases_read, &view);
+    struct lease_summary summary = {0};
+    state_leases(world->gateway->store, slice_of(user), on_leases_read, &summary);
     if (last_heartbeat_ms)
-        *last_heartbeat_ms = view.last_heartbeat_ms;
-    return view.count;
+        *last_heartbeat_ms = summary.last_heartbeat_ms;
+    return summary.count;
 }
 
 void world_push(struct world *world, const char *user, const char *data, uint64_t key)

@@ -4,9 +4,9 @@
 -- KEYS[1]: the key. ARGV: lease window in ms, '1' on a cluster, length of the key's prefix in bytes, scan position
 -- at which the check of a large value continues ('0' at first).
 --
--- Returns {next scan position or '0', users, connections, rows…}. A row {invariant, what is wrong} is a violation. A row
--- {invariant, what is wrong, expected, key, command…} is a violation unless the command, sent to the key's server,
--- returns what is expected ('*': anything, '+': a number above 0); this is how other slots of a cluster are read.
+-- Returns {next scan position or '0', users, connections, rows…}. A row {invariant, what is wrong} is a violation.
+-- A row {invariant, what is wrong, expected, key, command…} is a violation unless the command, sent to the key's
+-- server, returns what is expected ('*': anything, '+': a number above 0); this is how other slots of a cluster are read.
 -- The text of what is wrong contains no number that changes by itself, so that the next round finds the same text.
 local key, window, cluster = KEYS[1], tonumber(ARGV[1]), ARGV[2] == '1'
 local name, scan_position = string.sub(key, tonumber(ARGV[3]) + 1), ARGV[4]
