@@ -94,10 +94,10 @@ const char *harness_before(struct harness *harness, const char *chat, const char
 const char *harness_cursor(struct harness *harness, const char *chat, const char *user,
                            const char *device, uint64_t sequence);
 const char *harness_outbox(struct harness *harness, uint32_t limit);
-const char *harness_published(struct harness *harness, const char *chat, uint64_t sequence);
-const char *harness_bury(struct harness *harness, const char *chat, uint64_t sequence,
-                         const char *reason);
-const char *harness_buried(struct harness *harness);
+const char *harness_outbox_remove(struct harness *harness, const char *chat, uint64_t sequence);
+const char *harness_dead_letter_put(struct harness *harness, const char *chat, uint64_t sequence,
+                                    const char *reason);
+const char *harness_dead_letters(struct harness *harness);
 const char *harness_replay(struct harness *harness, const char *chat, uint64_t sequence);
 const char *harness_repair(struct harness *harness, const char *chat, bool apply);
 

@@ -88,22 +88,22 @@ const char *harness_outbox(struct harness *harness, uint32_t limit)
     return harness_line(harness);
 }
 
-const char *harness_published(struct harness *harness, const char *chat, uint64_t sequence)
+const char *harness_outbox_remove(struct harness *harness, const char *chat, uint64_t sequence)
 {
     struct ledger_position position = {slice_of(chat), sequence};
     ledger_outbox_remove(&harness->client, &position, 1, harness_write_change, harness);
     return harness_line(harness);
 }
 
-const char *harness_bury(struct harness *harness, const char *chat, uint64_t sequence,
-                         const char *reason)
+const char *harness_dead_letter_put(struct harness *harness, const char *chat, uint64_t sequence,
+                                    const char *reason)
 {
     ledger_dead_letter_put(&harness->client, slice_of(chat), sequence, slice_of(reason),
                            harness_write_change, harness);
     return harness_line(harness);
 }
 
-const char *harness_buried(struct harness *harness)
+const char *harness_dead_letters(struct harness *harness)
 {
     ledger_dead_letters_list(&harness->client, 0, write_dead_letters, harness);
     return harness_line(harness);

@@ -33,7 +33,7 @@ void ledger_suite_repeated_message_returns_the_first_send(void **state)
     expect(harness_send(h, "c1", "alice", "x2", "there"), "ok 2 m-x2");
     expect(harness_send(h, "c1", "alice", "x1", "hello"), "ok 1 m-x1 duplicate");
     expect(harness_send(h, "c1", "alice", "x1", "other"), "ok 1 m-x1 duplicate differs");
-    expect(harness_published(h, "c1", 1), "ok changed");
+    expect(harness_outbox_remove(h, "c1", 1), "ok changed");
     expect(harness_send(h, "c1", "alice", "x1", "hello"), "ok 1 m-x1 duplicate published");
     expect(harness_after(h, "c1", "bob", 0, 0), "ok c1#1:alice:hello c1#2:alice:there /2");
 }
@@ -101,8 +101,8 @@ void ledger_suite_outbox_holds_unpublished_messages_in_order(void **state)
     harness_send(h, "b", "bob", "3", "third");
     expect(harness_outbox(h, 0), "ok b#1:alice:first a#1:bob:second b#2:bob:third /0");
     expect(harness_outbox(h, 1), "ok b#1:alice:first more /0");
-    expect(harness_published(h, "a", 1), "ok changed");
-    expect(harness_published(h, "a", 1), "ok");
+    expect(harness_outbox_remove(h, "a", 1), "ok changed");
+    expect(harness_outbox_remove(h, "a", 1), "ok");
     expect(harness_outbox(h, 0), "ok b#1:alice:first b#2:bob:third /0");
 }
 
@@ -159,12 +159,12 @@ void ledger_suite_dead_letters_can_be_replayed(void **state)
     harness_chat_create(h, "c", "alice", "bob");
     harness_send(h, "c", "alice", "1", "poison");
     harness_send(h, "c", "alice", "2", "fine");
-    expect(harness_bury(h, "c", 1, "tried 3 times"), "ok changed");
+    expect(harness_dead_letter_put(h, "c", 1, "tried 3 times"), "ok changed");
     expect(harness_outbox(h, 0), "ok c#2:alice:fine /0");
-    expect(harness_buried(h), "ok c#1:tried 3 times");
+    expect(harness_dead_letters(h), "ok c#1:tried 3 times");
     expect(harness_replay(h, "c", 2), "not_found");
     expect(harness_replay(h, "c", 1), "ok changed");
-    expect(harness_buried(h), "ok");
+    expect(harness_dead_letters(h), "ok");
     expect(harness_outbox(h, 0), "ok c#2:alice:fine c#1:alice:poison /0");
 }
 

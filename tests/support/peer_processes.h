@@ -1,6 +1,6 @@
 /*
  * Two processes with a hub of peer links each, on the loopback and in real time. They are the state of a
- * cmocka test; set-up opens the first one. Each records the events it receives. One thread turns both.
+ * cmocka test; set-up opens the first one. Each records the events it receives. One thread runs both loops.
  */
 #ifndef ROLLCALL_TESTS_PEER_PROCESSES_H
 #define ROLLCALL_TESTS_PEER_PROCESSES_H
@@ -47,8 +47,8 @@ void peer_processes_join(struct peer_processes *processes);
 
 void peer_processes_turn(struct peer_processes *processes, int times);
 
-/* Turn until the hubs have this many open links; until exactly these events were received, and no others follow. The
- * record is then cleared. */
+/* Run the loops until the hubs have this many open links; until exactly these events were received, and no others
+ * follow. The record of received events is then cleared. */
 void peer_processes_await_links(struct peer_processes *processes, size_t first, size_t second);
 void peer_processes_await_received(struct peer_processes *processes, size_t index,
                                    const char *expected);

@@ -29,11 +29,11 @@ struct redis_client *worker_loop_redis(struct worker_loop *worker, const char *u
 /* A condition that a test waits for. */
 typedef bool (*worker_loop_condition)(void *arg);
 
-/* Turns until the condition holds, at most `limit_ms`. Returns whether it holds. */
+/* Runs the loop until the condition holds, at most `limit_ms`. Returns whether it holds. */
 bool worker_loop_until(struct worker_loop *worker, worker_loop_condition holds, void *arg,
                        int64_t limit_ms);
 
-/* Turns for `duration_ms`. */
+/* Runs the loop for `duration_ms`. */
 void worker_loop_run(struct worker_loop *worker, int64_t duration_ms);
 
 #endif

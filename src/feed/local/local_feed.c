@@ -130,14 +130,11 @@ static void local_feed_settle(struct feed *feed, struct feed_item *item, enum fe
     struct local_feed *self = local_feed_of(feed);
     const struct feed_event *event = &item->event;
     list_remove(&item->link);
-    list_append(&self->removable, &item->link);
-    if (self->stopped)
-        return;
-    if (result != FEED_POISON) {
+    if (self->stopped || result != FEED_POISON) {
+        list_append(&self->removable, &item->link);
         remove_settled_items(self);
         return;
     }
-    list_remove(&item->link);
     log_error("poison_event", "chat=%s sequence=%llu reason=%s", log_quote(event->chat),
               (unsigned long long)event->sequence, log_sentence(slice_of(reason)));
     ledger_dead_letter_put(self->options.ledger, event->chat, event->sequence, slice_of(reason),

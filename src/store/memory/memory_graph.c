@@ -135,7 +135,7 @@ static struct memory_graph *pin_memory_graph(struct memory_graph_port *port, str
     return graph;
 }
 
-/* Finds who is online under the lock and reads their ids, which may be far apart in memory, after it. */
+/* Finds the online contacts under the lock. Reads their ids, which may be far apart in memory, after it. */
 static size_t find_online_graph_contacts(struct memory_graphs *graphs,
                                          const struct memory_graph *graph,
                                          struct memory_graph_user **users, struct slice *ids)

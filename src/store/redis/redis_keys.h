@@ -40,7 +40,7 @@ struct slice redis_key_beside(char out[REDIS_KEY_BYTES_MAX], const char *prefix,
                               struct slice id);
 
 /* The inverse of redis_key_user(): writes the user of a key that begins with `prefix` to `out` and *user. On a cluster
- * *rest is the suffix; on a single server the suffix cannot be told from the user, and *rest is empty. Returns false
+ * *rest is the suffix; on a single server nothing separates the suffix from the user, and *rest is empty. Returns false
  * when redis_key_user() cannot have written the key. */
 bool redis_key_read_user(const struct redis_keys *keys, char out[REDIS_KEY_BYTES_MAX],
                          struct slice key, const char *prefix, struct slice *user,

@@ -139,16 +139,16 @@ static bool redis_recovery_is_empty(struct recovery_store *store)
 
 /* ---- events ---- */
 
-static void redis_recovery_disturb(struct recovery_store *store)
+static void redis_recovery_invalidate(struct recovery_store *store)
 {
-    redis_recovery_of(store)->disturbed_at_ms = redis_recovery_now_ms(redis_recovery_of(store));
+    redis_recovery_of(store)->invalidated_at_ms = redis_recovery_now_ms(redis_recovery_of(store));
 }
 
 static void on_event_appended(void *arg, const struct resp_value *reply)
 {
     struct redis_recovery *recovery = arg;
     if (!redis_store_is_integer(reply))
-        redis_recovery_disturb(&recovery->store);
+        redis_recovery_invalidate(&recovery->store);
     redis_recovery_end(recovery);
 }
 
@@ -160,7 +160,7 @@ static void redis_recovery_append(struct recovery_store *store, const struct sli
     struct buffer text = BUFFER_INIT;
     write_recovery_event(&text, event);
     if (text.failed)
-        redis_recovery_disturb(store);
+        redis_recovery_invalidate(store);
     for (size_t i = 0; i < count; i++) {
         redis_recovery_add_to_takes(recovery, user_ids[i], event);
         if (!text.failed)
@@ -175,12 +175,12 @@ static void redis_recovery_append(struct recovery_store *store, const struct sli
 
 /* ---- making and freeing ---- */
 
-/* The first connection to Redis after the start is no disturbance. */
+/* The first connection to Redis invalidates nothing: no event was missed before it. */
 static void on_recovery_availability_changed(struct redis_observer *observer, bool available)
 {
     struct redis_recovery *recovery = CONTAINER_OF(observer, struct redis_recovery, observer);
-    if (!available || recovery->disturbed_at_ms >= 0)
-        redis_recovery_disturb(&recovery->store);
+    if (!available || recovery->invalidated_at_ms >= 0)
+        redis_recovery_invalidate(&recovery->store);
 }
 
 static void redis_recovery_free(struct recovery_store *store)
@@ -199,7 +199,7 @@ static const struct recovery_store_operations OPERATIONS = {
     .expects = redis_recovery_expects,
     .append = redis_recovery_append,
     .take = redis_recovery_take,
-    .invalidate = redis_recovery_disturb,
+    .invalidate = redis_recovery_invalidate,
     .free = redis_recovery_free,
 };
 
@@ -211,7 +211,7 @@ struct recovery_store *redis_recovery_make(const struct redis_recovery_options *
     recovery->store = (struct recovery_store){.operations = &OPERATIONS, .is_shared = true};
     recovery->options = *options;
     recovery->keys.cluster = redis_is_cluster(options->client);
-    recovery->disturbed_at_ms = -1;
+    recovery->invalidated_at_ms = -1;
     recovery->observer.on_availability_changed = on_recovery_availability_changed;
     list_init(&recovery->takes);
     if (!redis_script_init(&recovery->script, slice_of(REDIS_LUA_RECOVERY))) {

@@ -33,8 +33,8 @@ struct redis_recovery {
     struct redis_observer observer;
     size_t pending; /* scripts; the last one frees a store that its owner has freed */
     bool is_freed;
-    int64_t disturbed_at_ms; /* -1: never */
-    int64_t recent_until_ms; /* when the last entry of `recent` expires */
+    int64_t invalidated_at_ms; /* events may have been missed until then; -1: never */
+    int64_t recent_until_ms;   /* when the last entry of `recent` expires */
     struct redis_recovery_recent recent[REDIS_RECOVERY_RECENT_MAX];
     struct list takes; /* pending ones (redis_recovery_take.c) */
 };

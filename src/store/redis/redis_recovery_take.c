@@ -158,7 +158,7 @@ void redis_recovery_take(struct recovery_store *store, struct slice user_id, str
 {
     struct redis_recovery *recovery = redis_recovery_of(store);
     struct recovery_take *take = malloc(sizeof(*take) + user_id.len + pid.len);
-    struct redis_store_number time, undisturbed_ms;
+    struct redis_store_number time, since_missed_ms;
     struct redis_recovery_hex text;
     if (!take) {
         done(arg, NULL);
@@ -178,10 +178,10 @@ void redis_recovery_take(struct recovery_store *store, struct slice user_id, str
         recovery, user_id,
         REDIS_ARGS(SLICE("take"), redis_store_time(&time, recovery->options.script_clock), pid,
                    redis_recovery_write_hex(&text, offset),
-                   recovery->disturbed_at_ms < 0
+                   recovery->invalidated_at_ms < 0
                        ? SLICE("")
-                       : redis_store_number(&undisturbed_ms, redis_recovery_now_ms(recovery) -
-                                                                 recovery->disturbed_at_ms)),
+                       : redis_store_number(&since_missed_ms, redis_recovery_now_ms(recovery) -
+                                                                  recovery->invalidated_at_ms)),
         on_session_taken, take);
 }
 

@@ -1,8 +1,8 @@
 -- Ends a lease. ARGV[4..6]: the user, conn_id, the gateway.
 --
--- A lease that is unknown, or another user's, changes nothing, except that a gateway whose lease was reaped
--- before it closed it is removed as its holder. Such a lease stays in the index: its open may still be under way
--- on a connection that was lost, and then a reaper must find it later.
+-- A lease that is unknown, or another user's, changes no presence. But when its record is gone (a reaper ended it
+-- first), its connection is removed from the gateway's set. Such a lease stays in the index: its open may still be
+-- under way on a connection that was lost, and then a reaper must find it later.
 select_user(ARGV[4])
 mend_user()
 local conn = ARGV[5]

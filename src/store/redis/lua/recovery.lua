@@ -85,14 +85,14 @@ end
 -- pid, offset, and how many ms ago this gateway may have missed events ('' for never): a session that was parked
 -- before then is not recovered. Returns the session's sid and ceiling, its topics and its events beyond the offset;
 -- nil when there is nothing to recover.
-function operations.take(pid, offset, undisturbed_ms)
+function operations.take(pid, offset, since_missed_ms)
   if redis.call('ZREM', sessions, pid) == 0 then return false end
   local record, events = session_keys(pid)
   local record_fields = redis.call('HMGET', record, 'sid', 'floor', 'ceiling', 'parked_at', 'topics')
   local kept, owed = redis.call('LRANGE', events, 0, -1), {}
   redis.call('UNLINK', record, events)
   if not record_fields[1] or record_fields[2] > offset then return false end
-  if undisturbed_ms ~= '' and now - time_ms(record_fields[4]) > tonumber(undisturbed_ms) then return false end
+  if since_missed_ms ~= '' and now - time_ms(record_fields[4]) > tonumber(since_missed_ms) then return false end
   for _, event in ipairs(kept) do
     if string.sub(event, 1, 16) > offset then owed[#owed + 1] = event end
   end

@@ -117,7 +117,7 @@ static void handle_taken_gateway_id(struct redis_state *state, const struct resp
         state->options.on_fenced(state->options.arg);
 }
 
-static void on_gateway_put(void *arg, const struct resp_value *reply)
+static void on_gateway_record_put(void *arg, const struct resp_value *reply)
 {
     struct gateway_put put = *(struct gateway_put *)arg;
     struct redis_state *state = put.state;
@@ -141,7 +141,7 @@ static void put_gateway_now(struct redis_state *state)
     *put = (struct gateway_put){state, gateway_now_ms(state)};
     state->put_at_ms = put->sent_at_ms;
     redis_state_begin(state);
-    run_gateway_record_script(state, "put", on_gateway_put, put);
+    run_gateway_record_script(state, "put", on_gateway_record_put, put);
     redis_state_eval(
         state, REDIS_STATE_GATEWAY_LIST, REDIS_ARGS(GATEWAY_LIST),
         REDIS_ARGS(SLICE("put"), state->record.info.gateway_id, state->first_arguments[0]), NULL,

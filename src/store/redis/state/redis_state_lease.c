@@ -85,7 +85,7 @@ static void finish_lease_operation(struct lease_operation *operation, enum state
 /* ---- replies, and what a cluster updates after the script ---- */
 
 /* A failed update is ignored: the user's next open, or a renewal, repairs the sets. */
-static void on_open_in_online_sets(void *arg, const struct resp_value *reply)
+static void on_online_sets_updated(void *arg, const struct resp_value *reply)
 {
     struct lease_operation *operation = arg;
     (void)reply;
@@ -111,7 +111,7 @@ static void on_lease_transition(void *arg, const struct resp_value *reply)
         operation->transition = transition;
         redis_state_add_connection(state, operation->lease.gateway_id, conn, user_id);
         redis_state_update_online_sets(state, &operation->transition.presence,
-                                       on_open_in_online_sets, operation);
+                                       on_online_sets_updated, operation);
         return;
     }
     if (state->keys.cluster && operation->verb == LEASE_CLOSE) {
