@@ -185,7 +185,7 @@ void rest_messages_get(struct exchange *exchange)
     }
     struct message_history_query query = {
         .chat = exchange->parameters[0],
-        .viewer = exchange_user(exchange),
+        .reader = exchange_user(exchange),
         .sequence = has_before ? before : after,
         .limit = (int64_t)limit,
         .backwards = has_before,

@@ -66,7 +66,7 @@ enum {
 enum ledger_status {
     LEDGER_OK,
     LEDGER_INVALID,     /* an id of the wrong length, oneself as a contact, ... */
-    LEDGER_NOT_FOUND,   /* missing, or hidden from the user who asks: the two look the same */
+    LEDGER_NOT_FOUND,   /* missing, or hidden from this user: the two look the same */
     LEDGER_CONFLICT,    /* the id is in use for something else */
     LEDGER_FORBIDDEN,   /* not a member, or a block between the two users */
     LEDGER_LIMIT,       /* beyond one of the bounds above */
@@ -339,7 +339,7 @@ struct ledger_chat {
     size_t member_count;         /* of the chat, also when `members` is NULL */
     uint64_t members_version;    /* grows with every change of the members, from 1 */
     uint64_t latest_sequence;    /* 0: no message yet */
-    uint64_t unread;             /* by the viewer */
+    uint64_t unread;             /* by the reader */
 };
 
 struct ledger_chat_outcome {
@@ -358,9 +358,8 @@ void ledger_chat_create(struct ledger_client *client, struct slice chat, struct 
                         const struct slice *members, size_t count, ledger_chat_done done,
                         void *arg);
 
-/* Reads a chat as `viewer`, a member, sees it. With `viewer` SLICE_NONE membership is not checked; fan-out
- * uses this. */
-void ledger_chat_get(struct ledger_client *client, struct slice chat, struct slice viewer,
+/* Reads a chat as `reader`, a member, sees it. With `reader` SLICE_NONE membership is not checked: for fan-out. */
+void ledger_chat_get(struct ledger_client *client, struct slice chat, struct slice reader,
                      ledger_chat_done done, void *arg);
 
 struct ledger_chats_outcome {

@@ -13,13 +13,13 @@ void ledger_chat_create(struct ledger_client *client, struct slice chat, struct 
     ledger_request_submit(request);
 }
 
-void ledger_chat_get(struct ledger_client *client, struct slice chat, struct slice viewer,
+void ledger_chat_get(struct ledger_client *client, struct slice chat, struct slice reader,
                      ledger_chat_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_CHAT_GET, arg);
     request->done.chat = done;
     request->input.chat = ledger_request_id(request, chat);
-    request->input.user = ledger_request_optional_id(request, viewer);
+    request->input.user = ledger_request_optional_id(request, reader);
     ledger_request_submit(request);
 }
 

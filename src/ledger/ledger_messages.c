@@ -35,28 +35,28 @@ void ledger_message_append(struct ledger_client *client, struct slice chat, stru
 }
 
 static void submit_message_read(struct ledger_client *client, enum ledger_operation operation,
-                                struct slice chat, struct slice viewer, uint64_t sequence,
+                                struct slice chat, struct slice reader, uint64_t sequence,
                                 uint32_t limit, ledger_messages_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, operation, arg);
     request->done.messages = done;
     request->input.chat = ledger_request_id(request, chat);
-    request->input.user = ledger_request_optional_id(request, viewer);
+    request->input.user = ledger_request_optional_id(request, reader);
     request->input.sequence = clamp_sequence(sequence);
     request->input.limit = ledger_request_limit(limit);
     ledger_request_submit(request);
 }
 
-void ledger_messages_after(struct ledger_client *client, struct slice chat, struct slice viewer,
+void ledger_messages_after(struct ledger_client *client, struct slice chat, struct slice reader,
                            uint64_t sequence, uint32_t limit, ledger_messages_done done, void *arg)
 {
-    submit_message_read(client, LEDGER_MESSAGES_AFTER, chat, viewer, sequence, limit, done, arg);
+    submit_message_read(client, LEDGER_MESSAGES_AFTER, chat, reader, sequence, limit, done, arg);
 }
 
-void ledger_messages_before(struct ledger_client *client, struct slice chat, struct slice viewer,
+void ledger_messages_before(struct ledger_client *client, struct slice chat, struct slice reader,
                             uint64_t sequence, uint32_t limit, ledger_messages_done done, void *arg)
 {
-    submit_message_read(client, LEDGER_MESSAGES_BEFORE, chat, viewer, sequence, limit, done, arg);
+    submit_message_read(client, LEDGER_MESSAGES_BEFORE, chat, reader, sequence, limit, done, arg);
 }
 
 void ledger_cursor_put(struct ledger_client *client, struct slice chat, struct slice user,

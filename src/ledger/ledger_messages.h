@@ -65,12 +65,12 @@ struct ledger_messages_outcome {
 typedef void (*ledger_messages_done)(void *arg, const struct ledger_messages_outcome *outcome);
 
 /* Reads at most `limit` messages with a sequence greater than `sequence`; beyond the end the page is empty.
- * With `viewer` SLICE_NONE membership is not checked. */
-void ledger_messages_after(struct ledger_client *client, struct slice chat, struct slice viewer,
+ * With `reader` SLICE_NONE membership is not checked. */
+void ledger_messages_after(struct ledger_client *client, struct slice chat, struct slice reader,
                            uint64_t sequence, uint32_t limit, ledger_messages_done done, void *arg);
 
 /* Reads the `limit` messages just below `sequence`; UINT64_MAX reads the latest. */
-void ledger_messages_before(struct ledger_client *client, struct slice chat, struct slice viewer,
+void ledger_messages_before(struct ledger_client *client, struct slice chat, struct slice reader,
                             uint64_t sequence, uint32_t limit, ledger_messages_done done,
                             void *arg);
 

@@ -103,7 +103,8 @@ enum ledger_operation { LEDGER_OPERATIONS(LEDGER_OPERATION_NAME) LEDGER_OPERATIO
 /* An operation uses the fields for which its function has parameters; the others are zero. It is one flat
  * struct, so that a backend that sends requests elsewhere needs only one encoding. */
 struct ledger_request_input {
-    struct slice user;  /* the user who asks: also viewer, sender, creator, actor, from */
+    struct slice
+        user; /* who makes the request: also viewer, reader, sender, creator, actor, from */
     struct slice other; /* also to, and the chat member to add or remove */
     struct slice chat;
     struct slice id;    /* of a contact request or a message */

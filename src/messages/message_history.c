@@ -88,9 +88,9 @@ void message_history_read(struct message_plane *plane, const struct message_hist
     else if (query->limit < MESSAGE_HISTORY_PAGE_MAX)
         limit = (uint32_t)query->limit;
     if (query->backwards)
-        ledger_messages_before(plane->ledger, query->chat, query->viewer, query->sequence, limit,
+        ledger_messages_before(plane->ledger, query->chat, query->reader, query->sequence, limit,
                                on_history_page_loaded, read);
     else
-        ledger_messages_after(plane->ledger, query->chat, query->viewer, query->sequence, limit,
+        ledger_messages_after(plane->ledger, query->chat, query->reader, query->sequence, limit,
                               on_history_page_loaded, read);
 }

@@ -16,7 +16,7 @@ enum { MESSAGE_HISTORY_PAGE_DEFAULT = 100, MESSAGE_HISTORY_PAGE_MAX = 500 };
 
 struct message_history_query {
     struct slice chat;
-    struct slice viewer;
+    struct slice reader;
     uint64_t sequence; /* the page lies after it, or before it */
     int64_t limit;     /* 0: the default; the maximum applies */
     bool backwards;

@@ -91,7 +91,7 @@ void handle_sync_request(struct session *session, const struct message *message)
         return;
     struct message_history_query query = {
         .chat = message->sync.chat_id,
-        .viewer = session_user(session),
+        .reader = session_user(session),
         .sequence = (uint64_t)message->sync.after_sequence,
         .limit = message->sync.limit,
     };

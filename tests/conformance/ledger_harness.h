@@ -72,7 +72,7 @@ const char *harness_blocks(struct harness *harness, const char *user);
 
 const char *harness_chat_create(struct harness *harness, const char *chat, const char *creator,
                                 const char *members);
-const char *harness_chat(struct harness *harness, const char *chat, const char *viewer);
+const char *harness_chat(struct harness *harness, const char *chat, const char *reader);
 const char *harness_chats(struct harness *harness, const char *user, const char *after,
                           uint32_t limit, bool with_members);
 const char *harness_member(struct harness *harness, const char *chat, const char *user);
@@ -87,9 +87,9 @@ const char *harness_calls(struct harness *harness, const char *user, uint32_t li
 
 const char *harness_send(struct harness *harness, const char *chat, const char *sender,
                          const char *client_id, const char *body);
-const char *harness_after(struct harness *harness, const char *chat, const char *viewer,
+const char *harness_after(struct harness *harness, const char *chat, const char *reader,
                           uint64_t sequence, uint32_t limit);
-const char *harness_before(struct harness *harness, const char *chat, const char *viewer,
+const char *harness_before(struct harness *harness, const char *chat, const char *reader,
                            uint64_t sequence, uint32_t limit);
 const char *harness_cursor(struct harness *harness, const char *chat, const char *user,
                            const char *device, uint64_t sequence);

@@ -52,9 +52,9 @@ const char *harness_chat_create(struct harness *harness, const char *chat, const
     return harness_line(harness);
 }
 
-const char *harness_chat(struct harness *harness, const char *chat, const char *viewer)
+const char *harness_chat(struct harness *harness, const char *chat, const char *reader)
 {
-    ledger_chat_get(&harness->client, slice_of(chat), slice_of(viewer), write_chat, harness);
+    ledger_chat_get(&harness->client, slice_of(chat), slice_of(reader), write_chat, harness);
     return harness_line(harness);
 }
 

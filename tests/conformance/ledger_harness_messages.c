@@ -58,18 +58,18 @@ const char *harness_send(struct harness *harness, const char *chat, const char *
     return harness_line(harness);
 }
 
-const char *harness_after(struct harness *harness, const char *chat, const char *viewer,
+const char *harness_after(struct harness *harness, const char *chat, const char *reader,
                           uint64_t sequence, uint32_t limit)
 {
-    ledger_messages_after(&harness->client, slice_of(chat), slice_of(viewer), sequence, limit,
+    ledger_messages_after(&harness->client, slice_of(chat), slice_of(reader), sequence, limit,
                           write_messages, harness);
     return harness_line(harness);
 }
 
-const char *harness_before(struct harness *harness, const char *chat, const char *viewer,
+const char *harness_before(struct harness *harness, const char *chat, const char *reader,
                            uint64_t sequence, uint32_t limit)
 {
-    ledger_messages_before(&harness->client, slice_of(chat), slice_of(viewer), sequence, limit,
+    ledger_messages_before(&harness->client, slice_of(chat), slice_of(reader), sequence, limit,
                            write_messages, harness);
     return harness_line(harness);
 }

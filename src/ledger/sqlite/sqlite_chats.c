@@ -1,20 +1,20 @@
 /* Reading chats: one with its members, or a page of a user's chats. */
 #include "ledger/sqlite/sqlite_operations.h"
 
-/* Returns the latest sequence minus the highest that any of the viewer's devices has acknowledged. */
+/* Returns the latest sequence minus the highest that any of the reader's devices has acknowledged. */
 static uint64_t count_unread_messages(struct database *database, const struct ledger_chat *chat,
-                                      struct slice viewer)
+                                      struct slice reader)
 {
     static const char SELECT_CURSOR[] =
         "SELECT max(sequence) FROM cursors WHERE chat_id = ? AND user_id = ?";
-    struct query query = query_open_texts(database, SELECT_CURSOR, chat->id, viewer, SLICE_NONE);
+    struct query query = query_open_texts(database, SELECT_CURSOR, chat->id, reader, SLICE_NONE);
     uint64_t acknowledged = query_next(&query) ? (uint64_t)query_int(&query, 0) : 0;
     query_end(&query);
     return chat->latest_sequence > acknowledged ? chat->latest_sequence - acknowledged : 0;
 }
 
 enum ledger_status sqlite_chats_read(struct database *database, struct ledger_request *request,
-                                     struct slice id, struct slice viewer, bool with_members,
+                                     struct slice id, struct slice reader, bool with_members,
                                      struct ledger_chat *chat)
 {
     static const char SELECT_CHAT[] =
@@ -40,8 +40,8 @@ enum ledger_status sqlite_chats_read(struct database *database, struct ledger_re
         chat->members = sqlite_operations_read_ids(
             request, query_open_texts(database, SELECT_MEMBERS, id, SLICE_NONE, SLICE_NONE),
             &chat->member_count);
-    if (viewer.data)
-        chat->unread = count_unread_messages(database, chat, viewer);
+    if (reader.data)
+        chat->unread = count_unread_messages(database, chat, reader);
     return LEDGER_OK;
 }
 

@@ -76,9 +76,9 @@ bool sqlite_blocks_exist(struct database *database, struct slice user, struct sl
 enum ledger_status sqlite_chats_get(struct database *, struct ledger_request *);
 enum ledger_status sqlite_chats_list(struct database *, struct ledger_request *);
 
-/* Reads a chat into `chat`, as `viewer` sees it. Returns NOT_FOUND when there is none. */
+/* Reads a chat into `chat`, as `reader` sees it. Returns NOT_FOUND when there is none. */
 enum ledger_status sqlite_chats_read(struct database *database, struct ledger_request *request,
-                                     struct slice id, struct slice viewer, bool with_members,
+                                     struct slice id, struct slice reader, bool with_members,
                                      struct ledger_chat *chat);
 
 /* ---- sqlite_members.c ---- */
