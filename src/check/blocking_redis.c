@@ -6,7 +6,7 @@
 
 enum { TURN_WAIT_MS = 20 };
 
-static bool is_client_readable(const struct redis_client *client)
+static bool is_redis_readable(const struct redis_client *client)
 {
     enum redis_problem problem = redis_client_problem(client);
     return redis_available(client) || problem == REDIS_OUT_OF_MEMORY ||
@@ -44,9 +44,9 @@ static bool connect_blocking_client(struct blocking_redis *redis, const char *te
         return false;
     if (make_blocking_client(redis, &url, ca_file, why)) {
         int64_t end_us = clock_microseconds() + (int64_t)BLOCKING_REDIS_PATIENCE_MS * 1000;
-        while (!is_client_readable(redis->client) && clock_microseconds() < end_us)
+        while (!is_redis_readable(redis->client) && clock_microseconds() < end_us)
             loop_turn(&redis->loop, TURN_WAIT_MS);
-        connected = is_client_readable(redis->client);
+        connected = is_redis_readable(redis->client);
         if (!connected) /* name the server and its problem, but no credentials */
             snprintf(why, BLOCKING_REDIS_WHY_MAX, "%s:%u: %s", url.seeds[0].host, url.seeds[0].port,
                      redis_problem_text(redis_client_problem(redis->client)));

@@ -53,7 +53,7 @@ static void read_lease_window(struct check_context *context)
 
 /* ---- the scan ---- */
 
-static void on_page_scanned(void *arg, const struct resp_value *reply)
+static void on_check_page_scanned(void *arg, const struct resp_value *reply)
 {
     struct check *check = arg;
     check->context.redis->outstanding--;
@@ -88,7 +88,7 @@ static void scan_redis_masters(struct check *check)
             redis_command_on(redis->client, i,
                              REDIS_ARGS(SLICE("SCAN"), slice_of(check->scan_position),
                                         SLICE("COUNT"), slice_of(count)),
-                             on_page_scanned, check);
+                             on_check_page_scanned, check);
             blocking_redis_wait(redis);
             blocking_redis_rest(redis, (int64_t)(check->page_keys * 1000 / check->keys_a_second));
         } while (!check->context.failed && !slice_is(slice_of(check->scan_position), "0"));

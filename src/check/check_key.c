@@ -98,7 +98,7 @@ static void free_suspicion(struct suspicion *suspicion)
     free(suspicion);
 }
 
-/* PUBSUB answers with alternating names and numbers, of which the last one counts. */
+/* PUBSUB answers with alternating names and numbers: the last item is the number. */
 static bool is_expected_reply(const struct resp_value *reply, struct slice expected)
 {
     char number[NUMBER_BYTES];

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Names come from users, so nothing in them may control a terminal or end the line. */
-static void append_printable(struct buffer *out, struct slice text)
+static void append_printable_text(struct buffer *out, struct slice text)
 {
     for (size_t i = 0; i < text.len; i++) {
         unsigned char byte = (unsigned char)text.data[i];
@@ -22,9 +22,9 @@ static char *describe_violation(struct slice invariant, struct slice what)
 {
     struct buffer text = BUFFER_INIT;
     size_t len;
-    append_printable(&text, invariant);
+    append_printable_text(&text, invariant);
     buffer_append_text(&text, ": ");
-    append_printable(&text, slice_first(what, VIOLATION_TEXT_BYTES_MAX));
+    append_printable_text(&text, slice_first(what, VIOLATION_TEXT_BYTES_MAX));
     buffer_append_byte(&text, '\0');
     if (text.failed) {
         buffer_free(&text);

@@ -74,7 +74,7 @@ static void handle_live_call(struct call_operation *operation, size_t side, cons
 
 static void check_blocking_claim(struct call_operation *operation);
 
-static void on_check_pause_over(struct wheel_timer *timer)
+static void on_claim_check_pause_over(struct wheel_timer *timer)
 {
     struct call_operation *operation = CONTAINER_OF(timer, struct call_operation, pause);
     list_remove(&operation->place);
@@ -91,7 +91,7 @@ static void check_blocking_claim_again(struct call_operation *operation)
         check_blocking_claim(operation);
     } else {
         list_append(&operation->calls->paused, &operation->place);
-        operation->pause = (struct wheel_timer){.fire = on_check_pause_over};
+        operation->pause = (struct wheel_timer){.fire = on_claim_check_pause_over};
         loop_set_timer(loop, &operation->pause, loop->clock.now_ms + REDIS_CALL_CHECK_PAUSE_MS);
     }
 }

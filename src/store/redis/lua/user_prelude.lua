@@ -79,7 +79,8 @@ end
 -- version, time, ms of grace that are left, how many values were mended, the user, the server that no longer has
 -- the lease, and whether the lease ended just now.
 local function transition(changed, status, in_call, seen, version, grace_left, was_here)
-  return {changed and (was_here and 2 or 1) or 0, status, in_call, seen, version, now, grace_left or 0, mended, user, '', 0}
+  return {changed and (was_here and 2 or 1) or 0, status, in_call, seen, version, now, grace_left or 0, mended, user,
+    '', 0}
 end
 
 local function no_transition()
@@ -168,7 +169,8 @@ local function update_presence(live, idle, seen, cause, assumed)
   local changed = status ~= before
   if changed or not known then
     version = math.max(version + 1, now)
-    redis.call('HSET', user_presence, 'status', status, 'version', string.format('%.0f', version), 'updated_at', time_text(now))
+    redis.call('HSET', user_presence, 'status', status, 'version', string.format('%.0f', version),
+      'updated_at', time_text(now))
   end
   redis.call('HSET', user_presence, 'device_count', live, unpack(seen and {'left_at', seen} or {}))
   redis.call('HDEL', user_presence, 'last_seen', 'linger_until')
