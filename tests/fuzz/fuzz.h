@@ -34,7 +34,7 @@ static inline char *fuzz_copy(const void *data, size_t size)
     return copy;
 }
 
-/* Returns the size of the next piece of an input that is fed in pieces: 1 to 16 bytes, or everything that is
+/* Returns the size of the next piece of an input that is passed in pieces: 1 to 16 bytes, or everything that is
  * left, depending on the seed in the input. */
 static inline size_t fuzz_piece(uint32_t *seed, size_t left)
 {

@@ -48,9 +48,9 @@ static void log_close(struct log *log, unsigned code, const void *reason, size_t
     log_event(log, WEBSOCKET_OPCODE_CLOSE, payload, code == WEBSOCKET_CLOSE_NO_CODE ? 0 : len + 2);
 }
 
-/* Feeds one piece. Returns false when the connection is over. */
-static bool feed(struct websocket_decoder *decoder, const struct websocket_limits *limits,
-                 const uint8_t *data, size_t size, struct log *log)
+/* Decodes one piece. Returns false when the connection is over. */
+static bool decode_piece(struct websocket_decoder *decoder, const struct websocket_limits *limits,
+                         const uint8_t *data, size_t size, struct log *log)
 {
     static const uint8_t opcodes[] = {
         [WEBSOCKET_TEXT] = WEBSOCKET_OPCODE_TEXT,
@@ -85,7 +85,7 @@ static void decode_in_pieces(const struct websocket_limits *limits, const uint8_
     bool open = true;
     for (size_t at = 0; open && at < size;) {
         size_t piece = seed ? fuzz_piece(&seed, size - at) : size;
-        open = feed(&decoder, limits, data + at, piece, log);
+        open = decode_piece(&decoder, limits, data + at, piece, log);
         at += piece;
         fuzz_require(websocket_decoder_memory_bytes(&decoder) <=
                          2 * at + PARTIAL_OVERHEAD_BYTES_MAX,

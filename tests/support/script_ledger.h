@@ -1,5 +1,5 @@
 /*
- * A ledger whose answers a test scripts, with one client: for tests of the users of the ledger's port.
+ * A ledger whose answers a test scripts, with one client: for tests of code that uses the ledger's port.
  *
  * `answer` fills in the outcome of each request, which is LEDGER_OK and zero before. Answers wait until
  * script_ledger_turn(), as they would in a loop. While `holding`, requests wait before they are answered.

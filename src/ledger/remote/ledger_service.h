@@ -52,7 +52,7 @@ struct ledger_service *ledger_service_open(const struct peer_link_options *optio
                                            struct ledger *ledger, const char *address,
                                            char error[LISTENER_ERROR_TEXT_MAX]);
 
-/* Returns the port on which it listens. */
+/* Returns the TCP port on which it listens. */
 uint16_t ledger_service_port(const struct ledger_service *service);
 
 struct ledger_service_counts ledger_service_counts(const struct ledger_service *service);

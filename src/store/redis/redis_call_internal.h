@@ -58,7 +58,7 @@ struct call_operation {
     char conn[ULID_TEXT_LEN];
     struct call_claim claim; /* a request's own claim; otherwise the user's current one */
     /* For requests only: */
-    struct call_claim blocking;         /* another call's claim that is in the way */
+    struct call_claim other_claim;      /* another call's claim that is in the way */
     struct call_claim dead[CALL_SIDES]; /* claims whose calls were found dead */
     size_t order[CALL_SIDES];           /* sides, the smaller user id first */
     size_t side_count;

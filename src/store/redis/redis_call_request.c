@@ -60,8 +60,8 @@ static void handle_live_call(struct call_operation *operation, size_t side, cons
                        slice_equal(call->callee.user_id, operation->callee);
     if (is_crossing) {
         undo_call_request(operation);
-        redis_call_run(operation->calls, "answer", call_claim_call_id(&operation->blocking),
-                       REDIS_ARGS(call_claim_nonce(&operation->blocking), operation->user,
+        redis_call_run(operation->calls, "answer", call_claim_call_id(&operation->other_claim),
+                       REDIS_ARGS(call_claim_nonce(&operation->other_claim), operation->user,
                                   operation->device,
                                   (struct slice){operation->conn, ULID_TEXT_LEN}),
                        on_crossing_call_answered, operation);
@@ -72,23 +72,23 @@ static void handle_live_call(struct call_operation *operation, size_t side, cons
     }
 }
 
-static void check_blocking_claim(struct call_operation *operation);
+static void check_other_claim(struct call_operation *operation);
 
 static void on_claim_check_pause_over(struct wheel_timer *timer)
 {
     struct call_operation *operation = CONTAINER_OF(timer, struct call_operation, pause);
     list_remove(&operation->place);
-    check_blocking_claim(operation);
+    check_other_claim(operation);
 }
 
 /* The other request may still be in preparation and needs a moment, so later checks wait a little. */
-static void check_blocking_claim_again(struct call_operation *operation)
+static void check_other_claim_again(struct call_operation *operation)
 {
     struct loop *loop = operation->calls->options.loop;
     if (++operation->checks >= REDIS_CALL_CHECKS_MAX) {
         refuse_call_request(operation, CALL_UNAVAILABLE, NULL);
     } else if (operation->checks <= REDIS_CALL_CHECKS_AT_ONCE) {
-        check_blocking_claim(operation);
+        check_other_claim(operation);
     } else {
         list_append(&operation->calls->paused, &operation->place);
         operation->pause = (struct wheel_timer){.fire = on_claim_check_pause_over};
@@ -96,17 +96,17 @@ static void check_blocking_claim_again(struct call_operation *operation)
     }
 }
 
-static void on_blocking_claim_checked(void *arg, const struct resp_value *reply)
+static void on_other_claim_checked(void *arg, const struct resp_value *reply)
 {
     struct call_operation *operation = arg;
     struct slice result = operation->calls->is_freed ? SLICE_NONE : redis_call_reply_result(reply);
     size_t side = operation->prepared ? operation->order[operation->next_side] : CALLER;
     struct call call;
     if (slice_is(result, "none")) {
-        operation->dead[side] = operation->blocking;
+        operation->dead[side] = operation->other_claim;
         (operation->prepared ? take_next_call_claim : prepare_call)(operation);
     } else if (slice_is(result, "preparing")) {
-        check_blocking_claim_again(operation);
+        check_other_claim_again(operation);
     } else if (slice_is(result, "done") && redis_call_parse_reply(reply, &call)) {
         handle_live_call(operation, side, &call);
     } else {
@@ -114,10 +114,10 @@ static void on_blocking_claim_checked(void *arg, const struct resp_value *reply)
     }
 }
 
-static void check_blocking_claim(struct call_operation *operation)
+static void check_other_claim(struct call_operation *operation)
 {
-    redis_call_run(operation->calls, "check", call_claim_call_id(&operation->blocking),
-                   REDIS_ARGS(call_claim_nonce(&operation->blocking)), on_blocking_claim_checked,
+    redis_call_run(operation->calls, "check", call_claim_call_id(&operation->other_claim),
+                   REDIS_ARGS(call_claim_nonce(&operation->other_claim)), on_other_claim_checked,
                    operation);
 }
 
@@ -149,10 +149,10 @@ static void on_call_committed(void *arg, const struct resp_value *reply)
 static void on_call_claim_taken(void *arg, const struct resp_value *reply)
 {
     struct call_operation *operation = arg;
-    if (!redis_call_parse_claim(reply, &operation->blocking) || operation->calls->is_freed) {
+    if (!redis_call_parse_claim(reply, &operation->other_claim) || operation->calls->is_freed) {
         refuse_call_request(operation, CALL_UNAVAILABLE, NULL);
-    } else if (operation->blocking.len > 0) {
-        check_blocking_claim_again(operation);
+    } else if (operation->other_claim.len > 0) {
+        check_other_claim_again(operation);
     } else {
         operation->next_side++;
         take_next_call_claim(operation);
@@ -205,10 +205,10 @@ static void prepare_call(struct call_operation *operation)
 static void on_caller_claim_read(void *arg, const struct resp_value *reply)
 {
     struct call_operation *operation = arg;
-    if (operation->calls->is_freed || !redis_call_parse_claim(reply, &operation->blocking))
+    if (operation->calls->is_freed || !redis_call_parse_claim(reply, &operation->other_claim))
         refuse_call_request(operation, CALL_UNAVAILABLE, NULL);
-    else if (operation->blocking.len)
-        check_blocking_claim(operation);
+    else if (operation->other_claim.len)
+        check_other_claim(operation);
     else
         prepare_call(operation);
 }

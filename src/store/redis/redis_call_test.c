@@ -182,7 +182,7 @@ static const char *claim_key(const struct redis_fleet *fleet, const char *user, 
 }
 
 /* A gateway that dies after it claimed, or after it ended a call, leaves such claims. */
-static void claim_without_a_call_does_not_block_requests(void **state)
+static void claim_without_a_call_stops_no_requests(void **state)
 {
     struct redis_fleet *fleet = *state;
     struct call_store *store = make_store(fleet, 0, &fleet->clock);
@@ -198,8 +198,8 @@ static void claim_without_a_call_does_not_block_requests(void **state)
     call_store_free(&store);
 }
 
-/* The gateway dies after step 1 or 2 of its request. What it left blocks others at first, and then times out. */
-static void request_whose_gateway_dies_does_not_block_later_ones(void **state)
+/* The gateway dies after step 1 or 2 of its request. What it left makes others wait at first, and then times out. */
+static void request_whose_gateway_dies_stops_no_later_ones(void **state)
 {
     struct redis_fleet *fleet = *state;
     struct call_store *dying = make_store(fleet, 0, &fleet->clock);
@@ -403,8 +403,8 @@ static int run(bool cluster)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(concurrent_requests_put_nobody_into_two_calls, set_up),
         cmocka_unit_test_setup(crossing_requests_become_one_call, set_up),
-        cmocka_unit_test_setup(claim_without_a_call_does_not_block_requests, set_up),
-        cmocka_unit_test_setup(request_whose_gateway_dies_does_not_block_later_ones, set_up),
+        cmocka_unit_test_setup(claim_without_a_call_stops_no_requests, set_up),
+        cmocka_unit_test_setup(request_whose_gateway_dies_stops_no_later_ones, set_up),
         cmocka_unit_test_setup(end_that_was_not_acknowledged_is_reaped, set_up),
         cmocka_unit_test_setup(foreign_claim_values_are_ignored, set_up),
         cmocka_unit_test_setup(record_that_is_not_a_call_counts_as_absent, set_up),
