@@ -29,7 +29,8 @@ static bool write_json_members(const struct writing *in, uint32_t count)
             is_text && msgpack_read(&ahead, &value) && value.type == MSGPACK_UNDEFINED;
         if (!is_text || is_undefined) {
             *in->lost = *in->lost || !is_text;
-            if (!msgpack_skip(in->packed) || !msgpack_skip(in->packed)) /* key and value */
+            bool skipped_key = msgpack_skip(in->packed);
+            if (!skipped_key || !msgpack_skip(in->packed)) /* the value */
                 return false;
             continue;
         }
