@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define NANOSECONDS_PER_SECOND 1000000000ull
+#define SYSTEM_TIME_FIELD 15 /* of /proc/PID/stat */
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -27,21 +28,22 @@ uint64_t cost_cpu_ns(pid_t process)
     return clock_ns(clock);
 }
 
-/* The system time is the fifteenth field; the second, the name, is in brackets and may contain spaces. */
+/* The second field, the name, is in brackets and may contain spaces, so the fields after it are counted. */
 uint64_t cost_system_ns(pid_t process)
 {
     char path[64];
     char line[1024] = "";
-    uint64_t ticks;
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)process);
     FILE *file = fopen(path, "r");
     if (file == NULL || fgets(line, sizeof(line), file) == NULL)
         cost_fail("cannot read %s", path);
     fclose(file);
     const char *rest = strrchr(line, ')');
-    if (rest == NULL ||
-        sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %" SCNu64, &ticks) != 1)
+    for (int field = 2; rest != NULL && field < SYSTEM_TIME_FIELD; field++)
+        rest = strchr(rest + 1, ' ');
+    if (rest == NULL)
         cost_fail("%s has an unexpected format", path);
+    uint64_t ticks = strtoull(rest, NULL, 10);
     return ticks * (NANOSECONDS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
@@ -60,8 +62,8 @@ uint64_t cost_resident_bytes(pid_t process)
     if (file == NULL)
         cost_fail("cannot read %s", path);
     while (fgets(line, sizeof(line), file) != NULL)
-        if (sscanf(line, "Rss: %" SCNu64, &kilobytes) == 1)
-            break;
+        if (strncmp(line, "Rss:", 4) == 0)
+            kilobytes = strtoull(line + 4, NULL, 10);
     fclose(file);
     return kilobytes * 1024;
 }

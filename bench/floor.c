@@ -343,6 +343,6 @@ int main(int argc, char **argv)
     if (floor.sha1 == NULL)
         die("floor: SHA-1");
     raise_descriptor_limit(&floor);
-    listen_on(&floor, (uint16_t)atoi(argv[1]));
+    listen_on(&floor, (uint16_t)strtoul(argv[1], NULL, 10));
     serve(&floor);
 }

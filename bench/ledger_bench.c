@@ -128,7 +128,8 @@ static double percentile_ms(struct bench *bench, unsigned percent)
     if (bench->sample_count == 0)
         return 0;
     qsort(bench->samples, bench->sample_count, sizeof(*bench->samples), compare_samples);
-    return (double)bench->samples[(bench->sample_count - 1) * percent / 100] / 1000;
+    size_t index = (bench->sample_count - 1) * percent / 100;
+    return (double)bench->samples[index] / 1000;
 }
 
 static struct rate measure_ledger(struct bench *bench, unsigned senders, double seconds)
@@ -378,7 +379,7 @@ int main(int argc, char **argv)
     char plain_path[4096];
     if (argc < 2)
         die("usage: ledger_bench DIRECTORY [SECONDS_PER_STEP [MESSAGES_BEFORE]]");
-    double seconds = argc > 2 ? atof(argv[2]) : 3;
+    double seconds = argc > 2 ? strtod(argv[2], NULL) : 3;
     unsigned long messages = argc > 3 ? strtoul(argv[3], NULL, 10) : 0;
     snprintf(path, sizeof(path), "%s/ledger.db", argv[1]);
     snprintf(plain_path, sizeof(plain_path), "%s/plain.db", argv[1]);

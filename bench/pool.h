@@ -52,13 +52,13 @@ struct pool *pool_new(const struct pool_settings *settings, struct pool_listener
 void pool_free(struct pool **pool);
 
 /* The client must be closed. */
-void pool_open(struct pool *pool, size_t client);
+void pool_open(struct pool *pool, size_t index);
 
 /* Ends the TCP connection without a close frame, as a lost network does. */
-void pool_close(struct pool *pool, size_t client);
+void pool_close(struct pool *pool, size_t index);
 
 /* The client must be ready. */
-void pool_send(struct pool *pool, size_t client, const struct frame *frame);
+void pool_send(struct pool *pool, size_t index, const struct frame *frame);
 
 /* Waits up to `timeout_ms` for events and handles all of them. */
 void pool_turn(struct pool *pool, int timeout_ms);

@@ -67,7 +67,7 @@ int main(int argc, char **argv)
     }
     unsigned unanswered = 0;
     struct rollcall_options options = {.host = argv[1],
-                                       .port = (uint16_t)atoi(argv[2]),
+                                       .port = (uint16_t)strtoul(argv[2], NULL, 10),
                                        .token = argv[3],
                                        .device_id = "terminal",
                                        .event = on_event,

@@ -47,7 +47,7 @@ int main(int argc, char **argv)
     if (argc != 6)
         return 2;
     struct rollcall_options options = {.host = argv[1],
-                                       .port = (uint16_t)atoi(argv[2]),
+                                       .port = (uint16_t)strtoul(argv[2], NULL, 10),
                                        .token = argv[3],
                                        .device_id = "storm",
                                        .event = on_event,
