@@ -11,17 +11,24 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+struct server;
+
+struct gateway_thread {
+    pthread_t id;
+    struct server *server;
+    struct gateway *gateway;
+};
+
 struct server {
     const struct config *config;
     struct server_parts parts;
     struct gateway *gateways[SERVER_PARTS_WORKERS_MAX];
-    pthread_t threads[SERVER_PARTS_WORKERS_MAX];
-    pthread_t joiner;
+    struct gateway_thread threads[SERVER_PARTS_WORKERS_MAX];
     bool draining;
     bool address_printed;
     atomic_size_t claimed_count; /* gateways that have claimed their id */
+    atomic_size_t running_count; /* gateways that have not stopped */
     atomic_bool refused;
-    atomic_bool stopped;
 };
 
 /* ---- callbacks of gateways ---- */
@@ -57,9 +64,13 @@ static bool give_keys_to_gateways(struct server *server)
     return given;
 }
 
-static void *gateway_thread(void *arg)
+/* The threads count down as they stop, because a second signal could not interrupt joining them. */
+static void *run_gateway_thread(void *arg)
 {
-    gateway_run(arg);
+    struct gateway_thread *thread = arg;
+    gateway_run(thread->gateway);
+    if (atomic_fetch_sub(&thread->server->running_count, 1) == 1)
+        kill(getpid(), SIGUSR1);
     return NULL;
 }
 
@@ -80,9 +91,14 @@ static bool start_gateways(struct server *server)
     }
     if (!give_keys_to_gateways(server))
         return false;
-    for (size_t i = 0; i < server->parts.gateway.workers; i++)
-        if (pthread_create(&server->threads[i], NULL, gateway_thread, server->gateways[i]) != 0)
+    atomic_store(&server->running_count, server->parts.gateway.workers);
+    for (size_t i = 0; i < server->parts.gateway.workers; i++) {
+        struct gateway_thread *thread = &server->threads[i];
+        thread->server = server;
+        thread->gateway = server->gateways[i];
+        if (pthread_create(&thread->id, NULL, run_gateway_thread, thread) != 0)
             return server_parts_fail("start", "cannot create a thread");
+    }
     return true;
 }
 
@@ -129,30 +145,25 @@ static void reload_server(struct server *server)
         log_info("reloaded", "keys=%zu", key_set_count(server->parts.keys));
 }
 
-/* A thread of its own, because the main thread waits for a second signal meanwhile. */
-static void *join_gateways(void *arg)
-{
-    struct server *server = arg;
-    for (size_t i = 0; i < server->parts.gateway.workers; i++)
-        pthread_join(server->threads[i], NULL);
-    atomic_store(&server->stopped, true);
-    kill(getpid(), SIGUSR1);
-    return NULL;
-}
-
 static void drain_gateways(struct server *server)
 {
     for (size_t i = 0; i < server->parts.gateway.workers; i++)
         gateway_drain(server->gateways[i]);
-    if (pthread_create(&server->joiner, NULL, join_gateways, server) != 0)
-        _exit(1);
     server->draining = true;
+}
+
+/* A thread that has stopped is detached first, because nothing will join it. */
+static void exit_without_draining(const struct server *server)
+{
+    for (size_t i = 0; i < server->parts.gateway.workers; i++)
+        pthread_detach(server->threads[i].id);
+    _exit(1);
 }
 
 /* Returns when all gateways have stopped. */
 static void serve_signals(struct server *server, const sigset_t *signals)
 {
-    while (!atomic_load(&server->stopped)) {
+    while (atomic_load(&server->running_count) > 0) {
         int number = 0;
         sigwait(signals, &number);
         if (number == SIGHUP)
@@ -162,9 +173,10 @@ static void serve_signals(struct server *server, const sigset_t *signals)
         else if (!server->draining)
             drain_gateways(server);
         else
-            _exit(1);
+            exit_without_draining(server);
     }
-    pthread_join(server->joiner, NULL);
+    for (size_t i = 0; i < server->parts.gateway.workers; i++)
+        pthread_join(server->threads[i].id, NULL);
 }
 
 int server_run(const struct config *config)
