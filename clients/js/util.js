@@ -3,9 +3,15 @@
 const ENDPOINT_PATH = '/v1/ws';
 const ID_BYTES = 16;
 
-/** 128 random bits in hexadecimal. (Pages without TLS have no crypto.randomUUID.) */
+const randomByte = () => Math.floor(Math.random() * 256);
+
+/**
+ * 128 random bits in hexadecimal. (Pages without TLS have no crypto.randomUUID, and Node 18 has no global crypto;
+ * an id must be unique, it is no secret.)
+ */
 export function uniqueId() {
-  const bytes = globalThis.crypto.getRandomValues(new Uint8Array(ID_BYTES));
+  const empty = new Uint8Array(ID_BYTES);
+  const bytes = globalThis.crypto?.getRandomValues(empty) ?? empty.map(randomByte);
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 

@@ -25,7 +25,7 @@ struct fixture {
 static int make_directory(void **state)
 {
     static struct fixture fixture;
-    snprintf(fixture.data_dir, sizeof(fixture.data_dir), "token-command-test-XXXXXX");
+    snprintf(fixture.data_dir, sizeof(fixture.data_dir), P_tmpdir "/rollcall-token-XXXXXX");
     *state = &fixture;
     return mkdtemp(fixture.data_dir) ? 0 : -1;
 }

@@ -23,7 +23,7 @@ struct fixture {
 static int make_parent(void **state)
 {
     static struct fixture fixture;
-    snprintf(fixture.parent, sizeof(fixture.parent), "dev-keys-test-XXXXXX");
+    snprintf(fixture.parent, sizeof(fixture.parent), P_tmpdir "/rollcall-dev-keys-XXXXXX");
     if (!mkdtemp(fixture.parent))
         return -1;
     snprintf(fixture.data_dir, sizeof(fixture.data_dir), "%s/data", fixture.parent);

@@ -327,7 +327,7 @@ static void unreadable_file_is_named_in_the_error(void **state)
     struct fixture *keys = *state;
     struct auth_error error;
     struct buffer text = jwks(keys->rsa, "a", "");
-    char path[] = "key-set-test-XXXXXX";
+    char path[] = P_tmpdir "/rollcall-key-set-XXXXXX";
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     assert_null(key_set_load(path, &error));

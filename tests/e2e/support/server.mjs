@@ -18,8 +18,8 @@ const execute = promisify(execFile);
 export const ROLLCALL_BIN =
   process.env.ROLLCALL_BIN ?? fileURLToPath(new URL('../../../build/rollcall', import.meta.url));
 
-const START_TIMEOUT_MS = 15000;
-const STOP_TIMEOUT_MS = 20000;
+const START_TIMEOUT_MS = 60000;
+const STOP_TIMEOUT_MS = 60000;
 /** By default a drain spreads its closings over half a minute. */
 const QUICK_DRAIN = ['--set', 'gateway.shutdown.drain_timeout_seconds=1'];
 
