@@ -1,6 +1,9 @@
 /*
- * A set of recently seen 64-bit hashes, for receivers that get the same event over several
+ * A set of recently seen 64-bit keys, for receivers that get the same event over several
  * transports and must handle it once.
+ *
+ * Two events with the same key are one event to the receiver, so a client must be unable to choose or
+ * predict a key: it is made of random bits of the server, or it is a hash with a secret.
  *
  * A key has SEEN_WAYS possible slots; a new key replaces the oldest of them. So a lookup costs one
  * cache line whatever the set holds, nothing is ever allocated, and a key is forgotten after about

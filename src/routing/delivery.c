@@ -5,6 +5,7 @@
 #include "text/json.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +24,15 @@ struct event_sending {
     void *arg;
 };
 
-uint64_t delivery_chat_message_id(struct slice chat_id, int64_t sequence)
+uint64_t delivery_chat_message_id(struct slice message_id)
 {
-    return XXH3_64bits_withSeed(chat_id.data, chat_id.len, (uint64_t)sequence);
+    struct ulid ulid;
+    uint64_t random_bits;
+    if (!ulid_parse(message_id, &ulid))
+        return 0;
+    memcpy(&random_bits, ulid.bytes + sizeof(ulid.bytes) - sizeof(random_bits),
+           sizeof(random_bits));
+    return be64toh(random_bits);
 }
 
 void delivery_disturbed(struct delivery *delivery)
@@ -133,15 +140,15 @@ static struct event_sending *event_sending_make(struct delivery *delivery,
         json_write_key_string(head, SLICE("device"), device_id);
     if (message->type == MESSAGE_MESSAGE && message->chat_message.sequence) {
         const struct chat_message *chat_message = &message->chat_message;
-        sending->id = delivery_chat_message_id(chat_message->chat_id, chat_message->sequence);
+        sending->id = delivery_chat_message_id(chat_message->message_id);
         json_write_key_string(head, SLICE("chat"), chat_message->chat_id);
         json_write_key_int(head, SLICE("sequence"), chat_message->sequence);
     } else {
-        char id[DELIVERY_ID_TEXT_LEN + 1];
         sending->id = delivery_next_event_id(delivery);
-        snprintf(id, sizeof(id), "%016llx", (unsigned long long)sending->id);
-        json_write_key_string(head, SLICE("id"), (struct slice){id, DELIVERY_ID_TEXT_LEN});
     }
+    char id[DELIVERY_ID_TEXT_LEN + 1];
+    snprintf(id, sizeof(id), "%016llx", (unsigned long long)sending->id);
+    json_write_key_string(head, SLICE("id"), (struct slice){id, DELIVERY_ID_TEXT_LEN});
     return sending;
 }
 

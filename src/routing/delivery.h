@@ -12,13 +12,16 @@
  *
  *   {"kind":"event", "type":"call_incoming", "fields":{…}, "except":"<conn_id>", "id":"<16 hex>", "users":["a","b"]}
  *   {"kind":"event", "type":"call_signal", "fields":{…}, "device":"<device_id>", "id":"<16 hex>", "users":["a"]}
- *   {"kind":"event", "type":"message", "fields":{…}, "except":…, "chat":"<chat_id>", "sequence":47, "users":["a","b"]}
+ *   {"kind":"event", "type":"message", "fields":{…}, "except":…, "chat":"<chat_id>", "sequence":47, "id":…, "users":["a","b"]}
  *   {"kind":"close", "conn_id":"<conn_id>", "users":["a"]}     an administrator closes a connection
  *
- * A chat message carries its chat and sequence for two reasons. The receiver drops one that it received
- * lately: messages are published at least once, and a broadcast may repeat one. And a connection that
- * cannot take the message records what it missed. Any other event carries an id, so that no two payloads are
- * equal: the bus compares bytes to recognise two copies of one event that it sent by two paths.
+ * Every event carries an id, so that no two payloads are equal: the bus compares bytes to recognise two
+ * copies of one event that it sent by two paths. The id of a chat message is made of the random bits of its
+ * message_id, so it is the same however often the message is published: messages are published at least once,
+ * and a broadcast may repeat one. The receiver drops a chat message whose id it received lately. It never
+ * compares anything that a client chose, such as the chat's id: a client could construct two messages that
+ * look the same and so suppress one of somebody else. A chat message also carries its chat and sequence, so
+ * that a connection that cannot take it records what it missed.
  *
  * A user who lost the connection a moment ago gets the event on coming back (store/recovery_store.h): the
  * sender keeps it for users with a parked session, and the receiving gateway for users who left it, or come
@@ -88,8 +91,9 @@ void delivery_send_device(struct delivery *delivery, struct slice user_id, struc
 void delivery_close(struct delivery *delivery, struct slice gateway_id, struct slice user_id,
                     const struct ulid *conn_id);
 
-/* Returns the id of a chat message, the same on every gateway. */
-uint64_t delivery_chat_message_id(struct slice chat_id, int64_t sequence);
+/* Returns the id of a chat message, the same on every gateway: 64 random bits of its message_id. 0, which is
+ * never a duplicate: the message_id is no ULID, so this server did not make it. */
+uint64_t delivery_chat_message_id(struct slice message_id);
 
 /* Receives a payload of this gateway's own topic, or a broadcast, of any kind. */
 void delivery_received(struct delivery *delivery, struct slice payload);

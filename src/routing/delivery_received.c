@@ -17,7 +17,7 @@ struct received_event {
     struct slice device;
     struct slice chat;
     int64_t sequence;
-    struct slice id; /* of an event that is no chat message */
+    struct slice id;
 };
 
 static bool received_event_parse(struct json *json, struct received_event *event)
@@ -79,11 +79,10 @@ static size_t delivery_send_to_local_device(struct delivery *delivery, struct sl
     return delivered;
 }
 
+/* Returns 0 if the event has no id, as a chat message of an earlier version; it is never a duplicate. */
 static uint64_t received_event_id(const struct received_event *event)
 {
     char digits[DELIVERY_ID_TEXT_LEN + 1] = {0};
-    if (event->sequence)
-        return delivery_chat_message_id(event->chat, event->sequence);
     if (event->id.len != DELIVERY_ID_TEXT_LEN)
         return 0;
     memcpy(digits, event->id.data, DELIVERY_ID_TEXT_LEN);
@@ -112,14 +111,13 @@ static bool delivery_receive_event(struct delivery *delivery, struct json *json)
     struct received_event event = {0};
     if (!received_event_parse(json, &event))
         return false;
-    if (event.sequence &&
-        !seen_note(&delivery->seen, delivery_chat_message_id(event.chat, event.sequence))) {
+    uint64_t id = received_event_id(&event);
+    if (event.sequence && id && !seen_note(&delivery->seen, id)) {
         metrics_count(delivery->metrics, METRIC_FANOUT_DUPLICATES);
         return true;
     }
-    struct message message = {
-        .type = MESSAGE_RELAY,
-        .relay = {event.type, event.fields, event.chat, event.sequence, received_event_id(&event)}};
+    struct message message = {.type = MESSAGE_RELAY,
+                              .relay = {event.type, event.fields, event.chat, event.sequence, id}};
     struct broadcast broadcast = {.message = &message};
     struct json users;
     struct slice user;

@@ -65,8 +65,10 @@ static int begin(void **state)
 
 static const struct slice both[] = {{"alice", 5}, {"bob", 3}};
 static const struct message ringing = {.type = MESSAGE_CALL_RINGING, .call = {.call_id = {"k", 1}}};
-static const struct message chat_message = {.type = MESSAGE_MESSAGE,
-                                            .chat_message = {.chat_id = {"c", 1}, .sequence = 7}};
+static const struct message chat_message = {
+    .type = MESSAGE_MESSAGE,
+    .chat_message = {
+        .chat_id = {"c", 1}, .message_id = {"01ARYZ6S41TSV4RRFFQ69G5FAV", 26}, .sequence = 7}};
 
 static void receive(struct delivery_fixture *fixture, const char *payload)
 {

@@ -3,8 +3,12 @@
 #include "support/exact_copy.h"
 #include "text/json.h"
 
+#include <xxhash.h>
+
 #define CONN_1 "00000000000000000000000001"
 #define CONN_9 "00000000000000000000000009"
+#define MESSAGE_ID "01ARYZ6S41TSV4RRFFQ69G5FAV"
+#define MESSAGE_EVENT_ID "4c61efb99302bd5b" /* its last 64 bits, which are random */
 
 static const struct slice everybody[] = {{"alice", 5}, {"bob", 3}, {"nobody", 6}};
 static const struct message ringing = {.type = MESSAGE_CALL_RINGING, .call = {.call_id = {"k", 1}}};
@@ -115,7 +119,7 @@ static void message_by_route_and_by_broadcast_is_delivered_once(void **state)
     struct delivery_fixture *fixture = *state;
     struct message message = {.type = MESSAGE_MESSAGE,
                               .chat_message = {.chat_id = SLICE("team"),
-                                               .message_id = SLICE("M"),
+                                               .message_id = SLICE(MESSAGE_ID),
                                                .sequence = 47,
                                                .sender_id = SLICE("carol"),
                                                .body = SLICE("x"),
@@ -136,7 +140,7 @@ static void chat_message_carries_its_sequence_and_the_excepted_connection(void *
     struct delivery_fixture *fixture = *state;
     struct message message = {.type = MESSAGE_MESSAGE,
                               .chat_message = {.chat_id = SLICE("team"),
-                                               .message_id = SLICE("M"),
+                                               .message_id = SLICE(MESSAGE_ID),
                                                .sequence = 47,
                                                .sender_id = SLICE("bob"),
                                                .body = SLICE("x"),
@@ -146,9 +150,10 @@ static void chat_message_carries_its_sequence_and_the_excepted_connection(void *
     assert_string_equal(
         fixture->payloads[0],
         "{\"kind\":\"event\",\"type\":\"message\",\"fields\":{\"chat_id\":\"team\",\"message_id\":"
-        "\"M\",\"sequence\":47,\"sender_id\":\"bob\",\"body\":\"x\",\"sent_at\":"
+        "\"" MESSAGE_ID "\",\"sequence\":47,\"sender_id\":\"bob\",\"body\":\"x\",\"sent_at\":"
         "\"1970-01-01T00:00:00.000Z\"},\"except\":\"" CONN_1
-        "\",\"chat\":\"team\",\"sequence\":47,\"users\":[\"bob\"]}");
+        "\",\"chat\":\"team\",\"sequence\":47,\"id\":\"" MESSAGE_EVENT_ID
+        "\",\"users\":[\"bob\"]}");
 }
 
 static void event_for_one_device_names_the_device(void **state)
@@ -221,33 +226,87 @@ static void close_closes_the_connection_and_delivers_nothing(void **state)
     expect_got(fixture, 0, 0, 0);
 }
 
-static void receive_chat_message(struct delivery_fixture *fixture, const char *chat, int sequence)
+static void receive_chat_message(struct delivery_fixture *fixture, const char *chat, int sequence,
+                                 unsigned long long id)
 {
     char payload[256];
     snprintf(
         payload, sizeof(payload),
         "{\"kind\":\"event\",\"users\":[\"bob\"],\"type\":\"message\",\"fields\":{},\"chat\":\"%s\","
-        "\"sequence\":%d}",
-        chat, sequence);
+        "\"sequence\":%d,\"id\":\"%016llx\"}",
+        chat, sequence, id);
     receive(fixture, payload);
 }
 
 static void repeated_chat_message_is_dropped(void **state)
 {
     struct delivery_fixture *fixture = *state;
-    receive_chat_message(fixture, "team", 1);
-    receive_chat_message(fixture, "team", 1);
+    receive_chat_message(fixture, "team", 1, 7001);
+    receive_chat_message(fixture, "team", 1, 7001);
     assert_int_equal(fixture->bob_phone.got, 1);
-    receive_chat_message(fixture, "team", 2);
-    receive_chat_message(fixture, "other", 1);
-    receive_chat_message(fixture, "team", 1);
+    receive_chat_message(fixture, "team", 2, 7002);
+    receive_chat_message(fixture, "other", 1, 7003);
+    receive_chat_message(fixture, "team", 1, 7001);
     assert_int_equal(fixture->bob_phone.got, 3);
     assert_int_equal(fixture->metrics.values[METRIC_FANOUT_DUPLICATES], 2);
     enum { STORM = 2000 }; /* of other messages in between */
     for (int sequence = 3; sequence < 3 + STORM; sequence++)
-        receive_chat_message(fixture, "team", sequence);
-    receive_chat_message(fixture, "team", 1);
+        receive_chat_message(fixture, "team", sequence, 7001 + (unsigned)sequence);
+    receive_chat_message(fixture, "team", 1, 7001);
     assert_int_equal(fixture->bob_phone.got, 3 + STORM);
+}
+
+static void chat_message_without_an_id_is_never_a_duplicate(void **state)
+{
+    struct delivery_fixture *fixture = *state;
+    receive_chat_message(fixture, "team", 1, 0);
+    receive_chat_message(fixture, "other", 1, 0);
+    assert_int_equal(fixture->bob_phone.got, 2);
+}
+
+/* Sends a message to bob, and lets his gateway receive it. */
+static void send_and_receive(struct delivery_fixture *fixture, const char *chat, int64_t sequence)
+{
+    char message_id[ULID_TEXT_LEN];
+    struct ulid ulid = ulid_make(1, &fixture->random);
+    ulid_write(message_id, &ulid);
+    struct message message = {.type = MESSAGE_MESSAGE,
+                              .chat_message = {.chat_id = slice_of(chat),
+                                               .message_id = {message_id, sizeof(message_id)},
+                                               .sequence = sequence,
+                                               .sender_id = SLICE("carol"),
+                                               .body = SLICE("x")}};
+    fixture->published_count = 0;
+    delivery_send(&fixture->delivery, &everybody[1], 1, &message, NULL);
+    receive(fixture, fixture->payloads[0]);
+}
+
+/* Messages whose chats are numbered differ in few bits; an unkeyed hash of chat and sequence confuses most. */
+static void messages_of_numbered_chats_are_all_delivered(void **state)
+{
+    enum { CHATS = 1000, MESSAGES = 200 };
+    struct delivery_fixture *fixture = *state;
+    for (int i = 0; i < CHATS * MESSAGES; i++) {
+        char chat[16];
+        snprintf(chat, sizeof(chat), i % 2 ? "%d" : "g%d", 1 + i % CHATS);
+        send_and_receive(fixture, chat, 1 + i / CHATS);
+    }
+    assert_int_equal(fixture->bob_phone.got, CHATS * MESSAGES);
+    assert_int_equal(fixture->metrics.values[METRIC_FANOUT_DUPLICATES], 0);
+}
+
+/* Whoever knows how XXH3 hashes eight bytes finds, for a message of another chat, a chat of their own with the
+ * same hash at another sequence. */
+static void constructed_collision_of_hashes_suppresses_no_message(void **state)
+{
+    struct delivery_fixture *fixture = *state;
+    const char victim[] = "teamteam", attacker[] = "teanueam";
+    const int64_t sequence = 1, attacker_sequence = 2;
+    assert_true(XXH3_64bits_withSeed(victim, 8, sequence) ==
+                XXH3_64bits_withSeed(attacker, 8, attacker_sequence));
+    send_and_receive(fixture, attacker, attacker_sequence);
+    send_and_receive(fixture, victim, sequence);
+    assert_int_equal(fixture->bob_phone.got, 2);
 }
 
 static void other_events_may_be_repeated(void **state)
@@ -350,6 +409,9 @@ int main(void)
         WITH_FIXTURE(event_for_one_device_reaches_only_that_device),
         WITH_FIXTURE(close_closes_the_connection_and_delivers_nothing),
         WITH_FIXTURE(repeated_chat_message_is_dropped),
+        WITH_FIXTURE(chat_message_without_an_id_is_never_a_duplicate),
+        WITH_FIXTURE(messages_of_numbered_chats_are_all_delivered),
+        WITH_FIXTURE(constructed_collision_of_hashes_suppresses_no_message),
         WITH_FIXTURE(other_events_may_be_repeated),
         WITH_FIXTURE(invalid_payloads_are_dropped),
         WITH_FIXTURE(presence_payload_goes_to_the_presence_plane),

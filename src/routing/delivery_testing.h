@@ -32,6 +32,7 @@ struct delivery_fixture {
     struct encoder encoder;
     struct router router;
     struct metrics metrics;
+    struct random random;
     struct delivery delivery;
     bool store_is_down;
     struct slice parked; /* a user with a parked session; empty: none */
@@ -163,6 +164,7 @@ static inline int fixture_begin(void **state)
     fixture->bus.operations = &FIXTURE_BUS;
     fixture->store.operations = &FIXTURE_STORE;
     fixture->sent = -1;
+    random_init_seeded(&fixture->random, 7);
     encoder_init(&fixture->encoder);
     assert_true(
         router_init(&fixture->router, 7, &fixture->bus, &fixture->encoder, fixture_deliver));

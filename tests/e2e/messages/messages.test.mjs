@@ -4,7 +4,9 @@ import { after, afterEach, before, test } from 'node:test';
 import {
   AMPLE_RATES,
   BODY_BYTES_MAX,
+  fillChat,
   history,
+  makeChat,
   newChat,
   postMessage,
   sendMessage,
@@ -246,5 +248,19 @@ test('a user who joins receives the next message, one who leaves does not', asyn
     const received = (await carol.settle()).filter(({ type }) => type === 'message');
     assert.deepEqual(received, []);
     bob.messages.length = 0;
+  }
+});
+
+test('messages of numbered chats are all delivered: none is taken for a duplicate of another', async () => {
+  const CHATS = 60;
+  const MESSAGES = 60;
+  const chatIds = Array.from({ length: CHATS }, (_, i) => (i % 2 ? `${i}` : `g${i}`));
+  await Promise.all(chatIds.map((chatId) => makeChat(server, chatId, 'nora', 'oscar')));
+  const [nora, oscar] = await Promise.all([connect(server, 'nora'), connect(server, 'oscar')]);
+  for (const chatId of chatIds) await fillChat(nora, chatId, MESSAGES);
+  const places = new Set();
+  while (places.size < CHATS * MESSAGES) {
+    const { chat_id: chatId, sequence } = await oscar.next('message');
+    places.add(`${chatId}#${sequence}`);
   }
 });
