@@ -339,7 +339,7 @@ struct ledger_chat {
     size_t member_count;         /* of the chat, also when `members` is NULL */
     uint64_t members_version;    /* grows with every change of the members, from 1 */
     uint64_t latest_sequence;    /* 0: no message yet */
-    uint64_t unread;             /* by the reader */
+    uint64_t unread;             /* messages of others that the reader has not acknowledged */
 };
 
 struct ledger_chat_outcome {

@@ -91,6 +91,25 @@ void ledger_suite_cursors_determine_unread_counts(void **state)
     expect(harness_cursor(h, "c", "carol", "phone", 1), "forbidden");
 }
 
+void ledger_suite_own_messages_are_not_unread(void **state)
+{
+    struct harness *h = *state;
+    harness_chat_create(h, "c", "alice", "bob");
+    harness_send(h, "c", "alice", "1", "one");
+    harness_send(h, "c", "alice", "2", "two");
+    harness_send(h, "c", "bob", "1", "three");
+    harness_send(h, "c", "alice", "3", "four");
+    harness_send(h, "c", "alice", "3", "four");
+    expect(harness_chat(h, "c", "alice"), "ok c by alice (2 alice bob) 1/4");
+    expect(harness_chat(h, "c", "bob"), "ok c by alice (2 alice bob) 3/4");
+    harness_cursor(h, "c", "bob", "phone", 2);
+    expect(harness_chat(h, "c", "bob"), "ok c by alice (2 alice bob) 1/4");
+    harness_cursor(h, "c", "alice", "phone", 3);
+    expect(harness_chat(h, "c", "alice"), "ok c by alice (2 alice bob) 0/4");
+    harness_cursor(h, "c", "bob", "phone", 4);
+    expect(harness_chat(h, "c", "bob"), "ok c by alice (2 alice bob) 0/4");
+}
+
 void ledger_suite_outbox_holds_unpublished_messages_in_order(void **state)
 {
     struct harness *h = *state;

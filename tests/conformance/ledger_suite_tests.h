@@ -30,6 +30,7 @@
     X(block_stops_messages_in_a_chat_of_two)                                                       \
     X(messages_are_read_in_both_directions)                                                        \
     X(cursors_determine_unread_counts)                                                             \
+    X(own_messages_are_not_unread)                                                                 \
     X(members_version_grows_with_every_change)                                                     \
     X(outbox_holds_unpublished_messages_in_order)                                                  \
     X(dead_letters_can_be_replayed)                                                                \

@@ -1,7 +1,22 @@
 /* Reading chats: one with its members, or a page of a user's chats. */
 #include "ledger/sqlite/sqlite_operations.h"
 
-/* Returns the latest sequence minus the highest that any of the reader's devices has acknowledged. */
+/* Returns how many messages the user has sent, up to and including this sequence. */
+static int64_t count_sent_messages(struct database *database, struct slice chat, struct slice user,
+                                   uint64_t sequence)
+{
+    static const char SELECT_SENT[] =
+        "SELECT sent FROM sent_counts WHERE chat_id = ? AND sender = ? AND sequence <= ? "
+        "ORDER BY sequence DESC LIMIT 1";
+    struct query query = query_open_texts(database, SELECT_SENT, chat, user, SLICE_NONE);
+    query_bind_int(&query, (int64_t)sequence);
+    int64_t sent = query_next(&query) ? query_int(&query, 0) : 0;
+    query_end(&query);
+    return sent;
+}
+
+/* Returns how many messages of others follow the highest sequence that any of the reader's devices has
+ * acknowledged. */
 static uint64_t count_unread_messages(struct database *database, const struct ledger_chat *chat,
                                       struct slice reader)
 {
@@ -10,7 +25,11 @@ static uint64_t count_unread_messages(struct database *database, const struct le
     struct query query = query_open_texts(database, SELECT_CURSOR, chat->id, reader, SLICE_NONE);
     uint64_t acknowledged = query_next(&query) ? (uint64_t)query_int(&query, 0) : 0;
     query_end(&query);
-    return chat->latest_sequence > acknowledged ? chat->latest_sequence - acknowledged : 0;
+    if (chat->latest_sequence <= acknowledged)
+        return 0;
+    int64_t own = count_sent_messages(database, chat->id, reader, chat->latest_sequence) -
+                  count_sent_messages(database, chat->id, reader, acknowledged);
+    return chat->latest_sequence - acknowledged - (uint64_t)own;
 }
 
 enum ledger_status sqlite_chats_read(struct database *database, struct ledger_request *request,

@@ -91,6 +91,10 @@ enum ledger_status sqlite_messages_append(struct database *database, struct ledg
     static const char UPDATE_COUNTER[] =
         "UPDATE chat_counters SET sequence = ?2 WHERE chat_id = ?1";
     static const char INSERT_OUTBOX[] = "INSERT INTO outbox (chat_id, sequence) VALUES (?, ?)";
+    static const char INSERT_SENT_COUNT[] =
+        "INSERT INTO sent_counts (chat_id, sender, sequence, sent) VALUES (?1, ?2, ?3, 1 + coalesce("
+        "  (SELECT sent FROM sent_counts WHERE chat_id = ?1 AND sender = ?2 "
+        "   ORDER BY sequence DESC LIMIT 1), 0))";
     const struct ledger_request_input *input = &request->input;
     struct chat_counter counter = read_chat_counter(database, input->chat, input->user);
     if (!counter.has_member)
@@ -112,6 +116,10 @@ enum ledger_status sqlite_messages_append(struct database *database, struct ledg
         query_open_texts(database, INSERT_OUTBOX, input->chat, SLICE_NONE, SLICE_NONE);
     query_bind_int(&outbox, sequence);
     query_run(&outbox);
+    struct query sent =
+        query_open_texts(database, INSERT_SENT_COUNT, input->chat, input->user, SLICE_NONE);
+    query_bind_int(&sent, sequence);
+    query_run(&sent);
     request->outcome.append =
         (struct ledger_append_outcome){.message_id = input->id,
                                        .sequence = (uint64_t)sequence,

@@ -120,7 +120,20 @@ static const char MESSAGES[] =
 static const char MEMBERS_VERSION[] =
     "ALTER TABLE chats ADD COLUMN members_version INTEGER NOT NULL DEFAULT 1;";
 
-static const char *const migrations[] = {PEOPLE, MESSAGES, MEMBERS_VERSION};
+/* Version 4: how many messages each sender has in a chat, up to and including each of them. A user's own messages after
+ * a sequence are then the difference of two rows, however many there are. */
+static const char SENT_COUNTS[] =
+    "CREATE TABLE sent_counts ("
+    "  chat_id TEXT NOT NULL,"
+    "  sender TEXT NOT NULL,"
+    "  sequence INTEGER NOT NULL,"
+    "  sent INTEGER NOT NULL,"
+    "  PRIMARY KEY (chat_id, sender, sequence)"
+    ") STRICT, WITHOUT ROWID;"
+    "INSERT INTO sent_counts SELECT chat_id, sender, sequence, "
+    "  row_number() OVER (PARTITION BY chat_id, sender ORDER BY sequence) FROM messages;";
+
+static const char *const migrations[] = {PEOPLE, MESSAGES, MEMBERS_VERSION, SENT_COUNTS};
 
 int sqlite_schema_version(void)
 {

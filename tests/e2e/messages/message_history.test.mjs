@@ -89,6 +89,19 @@ test('REST reads the history in both directions', async () => {
   assert.deepEqual((await sequences('?limit=4'))[0], [1, 2, 3, 4]);
 });
 
+test('one\'s own messages are not unread, for the sender or after a reply', async () => {
+  const chatId = await newChat(server, 'alice', 'bob');
+  const unread = async (user) => (await rest(server, 'GET', `/v1/chats/${chatId}`, { user })).body.unread;
+  const bob = await connect(server, 'bob');
+  await fillChat(await connect(server, 'alice'), chatId, 3);
+  assert.equal(await unread('alice'), 0);
+  await fillChat(bob, chatId, 2);
+  assert.equal(await unread('alice'), 2);
+  assert.equal(await unread('bob'), 3, 'a reply acknowledges nothing');
+  bob.send({ type: 'ack', chat_id: chatId, sequence: 3 });
+  await eventually(async () => (await unread('bob')) === 0, 'only own messages follow');
+});
+
 test('an ack moves the cursor forward only, at most to the end, and changes the unread count', async () => {
   const chatId = await newChat(server, 'alice', 'bob');
   await fillChat(await connect(server, 'alice'), chatId, 10);
