@@ -3,15 +3,15 @@
 LISTEN ?= 127.0.0.1:8080
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
-export PREFIX
+export PREFIX V
 
 .DEFAULT_GOAL := build
 SUITES := rules unit fault fuzz e2e tsan
 
 .PHONY: build
-build: ## build the release into build/rollcall
+build: ## build the release into build/rollcall (V=1 shows the commands' output)
 	@tools/install-deps build
-	@tools/build release
+	@tools/step build/build.log "building build/rollcall" tools/build release
 
 .PHONY: run
 run: build ## build and serve in dev mode (LISTEN=127.0.0.1:8080)
@@ -31,11 +31,13 @@ $(SUITES:%=test-%): test-%: ## run one suite: rules unit fault fuzz e2e tsan
 .PHONY: soak
 soak: build ## kill the server, cut clients off, stop reading: long (SOAK_ROUNDS, CUTS, CROWD)
 	@tools/install-deps test
+	@tools/step build/load.log "building the load generators" tools/build release load-generators
 	@tools/soak
 
 .PHONY: bench
 bench: build ## measure against the floor server and the peers
 	@tools/install-deps bench
+	@tools/step build/load.log "building the load generators" tools/build release load-generators
 	@tools/npm-install bench/peers
 	@bench/run
 
