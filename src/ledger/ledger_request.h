@@ -27,6 +27,7 @@
 
 #include "ledger/ledger_messages.h"
 #include "ledger/ledger_metrics.h"
+#include "ledger/ledger_revocations.h"
 #include "net/mailbox.h"
 
 #include <stdatomic.h>
@@ -94,7 +95,9 @@ static inline struct ledger *ledger_innermost(struct ledger *ledger)
     X(DEAD_LETTER_PUT, true, change)                                                               \
     X(DEAD_LETTERS_LIST, false, dead_letters)                                                      \
     X(DEAD_LETTER_REPLAY, true, change)                                                            \
-    X(CHAT_REPAIR, true, repair)
+    X(CHAT_REPAIR, true, repair)                                                                   \
+    X(REVOKE, true, change)                                                                        \
+    X(REVOCATIONS_LIST, false, revocations)
 
 #define LEDGER_OPERATION_NAME(name, writes, outcome) LEDGER_##name,
 enum ledger_operation { LEDGER_OPERATIONS(LEDGER_OPERATION_NAME) LEDGER_OPERATION_COUNT };
@@ -120,8 +123,8 @@ struct ledger_request_input {
     const struct ledger_position *positions;
     size_t position_count;
     struct ledger_settings settings;
-    uint64_t sequence;
-    uint32_t limit; /* 1 to LEDGER_PAGE_MAX */
+    uint64_t sequence; /* also the position after which a page starts */
+    uint32_t limit;    /* 1 to LEDGER_PAGE_MAX */
     bool set_presence;
     bool set_last_seen;
     bool incoming;
@@ -148,6 +151,7 @@ union ledger_request_outcome {
     struct ledger_messages_outcome messages;
     struct ledger_dead_letters_outcome dead_letters;
     struct ledger_repair_outcome repair;
+    struct ledger_revocations_outcome revocations;
 };
 
 union ledger_request_completion {
@@ -167,6 +171,7 @@ union ledger_request_completion {
     ledger_messages_done messages;
     ledger_dead_letters_done dead_letters;
     ledger_repair_done repair;
+    ledger_revocations_done revocations;
 };
 
 struct ledger_request_chunk;

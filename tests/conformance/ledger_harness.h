@@ -13,6 +13,7 @@
 
 #include "base/buffer.h"
 #include "ledger/ledger_messages.h"
+#include "ledger/ledger_revocations.h"
 
 #include <pthread.h>
 
@@ -21,6 +22,7 @@ enum { HARNESS_PATIENCE_SECONDS = 60 };
 struct harness {
     struct ledger_client client;
     struct clock clock;
+    uint64_t last_position; /* see harness_revocations() */
     pthread_mutex_t mutex;
     pthread_cond_t arrived;
     struct ledger_request *posted; /* one chain */
@@ -97,6 +99,10 @@ const char *harness_outbox(struct harness *harness, uint32_t limit);
 const char *harness_outbox_remove(struct harness *harness, const char *chat, uint64_t sequence);
 const char *harness_dead_letter_put(struct harness *harness, const char *chat, uint64_t sequence,
                                     const char *reason);
+/* Each revocation as user@second; `last_position` is that of the last one. */
+const char *harness_revoke(struct harness *harness, const char *user);
+const char *harness_revocations(struct harness *harness, uint64_t after, uint32_t limit);
+
 const char *harness_dead_letters(struct harness *harness);
 const char *harness_replay(struct harness *harness, const char *chat, uint64_t sequence);
 const char *harness_repair(struct harness *harness, const char *chat, bool apply);

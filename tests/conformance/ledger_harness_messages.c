@@ -36,6 +36,18 @@ static void write_dead_letters(void *arg, const struct ledger_dead_letters_outco
                     SLICE_FORMAT(outcome->letters[i].reason));
 }
 
+static void write_revocations(void *arg, const struct ledger_revocations_outcome *outcome)
+{
+    if (!harness_begin(arg, outcome->status))
+        return;
+    for (size_t i = 0; i < outcome->count; i++)
+        harness_add(arg, " %.*s@%lld", SLICE_FORMAT(outcome->revocations[i].user),
+                    (long long)outcome->revocations[i].revoked_at_s);
+    harness_add(arg, "%s", outcome->has_more ? " more" : "");
+    if (outcome->count)
+        ((struct harness *)arg)->last_position = outcome->revocations[outcome->count - 1].position;
+}
+
 static void write_repair(void *arg, const struct ledger_repair_outcome *outcome)
 {
     if (harness_begin(arg, outcome->status))
@@ -100,6 +112,18 @@ const char *harness_dead_letter_put(struct harness *harness, const char *chat, u
 {
     ledger_dead_letter_put(&harness->client, slice_of(chat), sequence, slice_of(reason),
                            harness_write_change, harness);
+    return harness_line(harness);
+}
+
+const char *harness_revoke(struct harness *harness, const char *user)
+{
+    ledger_revoke(&harness->client, slice_of(user), harness_write_change, harness);
+    return harness_line(harness);
+}
+
+const char *harness_revocations(struct harness *harness, uint64_t after, uint32_t limit)
+{
+    ledger_revocations_list(&harness->client, after, limit, write_revocations, harness);
     return harness_line(harness);
 }
 

@@ -34,6 +34,8 @@
     X(members_version_grows_with_every_change)                                                     \
     X(outbox_holds_unpublished_messages_in_order)                                                  \
     X(dead_letters_can_be_replayed)                                                                \
+    X(revocations_are_listed_in_order_and_only_the_latest)                                         \
+    X(revocation_never_moves_back)                                                                 \
     X(every_request_is_answered_once)                                                              \
     X(sequences_are_dense_under_concurrency)                                                       \
     X(late_answers_are_dropped)

@@ -217,6 +217,8 @@ static void make_fake_answer(struct fake_ledger *fake, struct ledger_request *re
         request->outcome.change.status =
             check_fake_access(fake, request->input.chat, request->input.user);
         break;
+    case LEDGER_REVOCATIONS_LIST: /* nobody is revoked */
+        break;
     default:
         ledger_request_fail(request, LEDGER_UNAVAILABLE);
         break;

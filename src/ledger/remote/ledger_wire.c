@@ -2,7 +2,7 @@
 
 #include "ledger/remote/ledger_wire_internal.h"
 
-_Static_assert(LEDGER_OPERATION_COUNT == 33, "raise LEDGER_WIRE_VERSION with the operations");
+_Static_assert(LEDGER_OPERATION_COUNT == 35, "raise LEDGER_WIRE_VERSION with the operations");
 
 enum { VERSIONS = UINT8_MAX + 1 };
 
@@ -53,6 +53,8 @@ static const unsigned needs[LEDGER_OPERATION_COUNT] = {
     [LEDGER_DEAD_LETTERS_LIST] = PAGE,
     [LEDGER_DEAD_LETTER_REPLAY] = CHAT,
     [LEDGER_CHAT_REPAIR] = CHAT,
+    [LEDGER_REVOKE] = USER,
+    [LEDGER_REVOCATIONS_LIST] = PAGE,
 };
 
 static void pass_input_last_seen(struct wire *wire, struct ledger_request_input *input)
@@ -211,6 +213,8 @@ static bool outcome_fits_request(const struct ledger_request *request)
     case LEDGER_MESSAGES_BEFORE:
     case LEDGER_OUTBOX_LIST:
         return outcome->messages.count <= input->limit;
+    case LEDGER_REVOCATIONS_LIST:
+        return outcome->revocations.count <= input->limit;
     case LEDGER_CHAT_CREATE:
     case LEDGER_CHAT_GET:
         return outcome->chat.chat.members || outcome->chat.chat.member_count == 0;

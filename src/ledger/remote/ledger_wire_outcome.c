@@ -179,6 +179,21 @@ static void pass_repair_outcome(struct wire *wire, struct ledger_repair_outcome 
     wire_number(wire, &outcome->highest_sequence, UINT64_MAX);
 }
 
+static void pass_revocations_outcome(struct wire *wire, struct ledger_revocations_outcome *outcome)
+{
+    const void *items = outcome->revocations;
+    if (wire_list(wire, &items, &outcome->count, sizeof(*outcome->revocations), LIST_MAX)) {
+        struct ledger_revocation *revocations = (struct ledger_revocation *)items;
+        for (size_t i = 0; i < outcome->count; i++) {
+            ledger_wire_id(wire, &revocations[i].user);
+            wire_signed(wire, &revocations[i].revoked_at_s);
+            ledger_wire_sequence(wire, &revocations[i].position);
+        }
+    }
+    outcome->revocations = items;
+    wire_bool(wire, &outcome->has_more);
+}
+
 /* ---- one function per operation ---- */
 
 #define PASS(name, writes, field)                                                                  \

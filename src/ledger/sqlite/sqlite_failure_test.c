@@ -146,6 +146,7 @@ static void test_older_schema_is_migrated(void **state)
     close_ledger(fixture);
     run_sql(fixture, "DROP TABLE messages; DROP TABLE chat_counters; DROP TABLE cursors;"
                      "DROP TABLE outbox; DROP TABLE dead_letters; DROP TABLE sent_counts;"
+                     "DROP TABLE revocations;"
                      "ALTER TABLE chats DROP COLUMN members_version; PRAGMA user_version=1");
     open_ledger(fixture, 0);
     expect(harness_send(&fixture->harness, "c", "alice", "1", "first"), "ok 1 m-1");

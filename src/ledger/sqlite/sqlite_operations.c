@@ -36,6 +36,8 @@ static const sqlite_operation operations[LEDGER_OPERATION_COUNT] = {
     [LEDGER_DEAD_LETTERS_LIST] = sqlite_outbox_dead_letters_list,
     [LEDGER_DEAD_LETTER_REPLAY] = sqlite_outbox_dead_letter_replay,
     [LEDGER_CHAT_REPAIR] = sqlite_messages_repair,
+    [LEDGER_REVOKE] = sqlite_revocations_put,
+    [LEDGER_REVOCATIONS_LIST] = sqlite_revocations_list,
 };
 
 bool sqlite_operations_execute(struct database *database, struct ledger_request *request)

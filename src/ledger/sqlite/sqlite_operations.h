@@ -124,4 +124,9 @@ enum ledger_status sqlite_outbox_dead_letter_put(struct database *, struct ledge
 enum ledger_status sqlite_outbox_dead_letters_list(struct database *, struct ledger_request *);
 enum ledger_status sqlite_outbox_dead_letter_replay(struct database *, struct ledger_request *);
 
+/* ---- sqlite_revocations.c ---- */
+
+enum ledger_status sqlite_revocations_put(struct database *, struct ledger_request *);
+enum ledger_status sqlite_revocations_list(struct database *, struct ledger_request *);
+
 #endif

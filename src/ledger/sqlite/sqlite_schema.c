@@ -133,7 +133,15 @@ static const char SENT_COUNTS[] =
     "INSERT INTO sent_counts SELECT chat_id, sender, sequence, "
     "  row_number() OVER (PARTITION BY chat_id, sender ORDER BY sequence) FROM messages;";
 
-static const char *const migrations[] = {PEOPLE, MESSAGES, MEMBERS_VERSION, SENT_COUNTS};
+/* Version 5: revoked tokens. AUTOINCREMENT never uses a position again, not even that of a deleted row. */
+static const char REVOCATIONS[] = "CREATE TABLE revocations ("
+                                  "  position INTEGER PRIMARY KEY AUTOINCREMENT,"
+                                  "  user_id TEXT NOT NULL UNIQUE,"
+                                  "  revoked_at_s INTEGER NOT NULL"
+                                  ") STRICT;";
+
+static const char *const migrations[] = {PEOPLE, MESSAGES, MEMBERS_VERSION, SENT_COUNTS,
+                                         REVOCATIONS};
 
 int sqlite_schema_version(void)
 {
