@@ -108,7 +108,7 @@ static bool compose_messages(struct gateway *gateway)
     return gateway_messages_make(&gateway->messages, &parts);
 }
 
-static void compose_presence(struct gateway *gateway)
+static bool compose_presence(struct gateway *gateway)
 {
     struct presence_plane *presence = &gateway->presence;
     presence->config = gateway->parts.config;
@@ -127,6 +127,7 @@ static void compose_presence(struct gateway *gateway)
     presence->session_arg = &gateway->sessions;
     presence_init(presence);
     presence->resync.refresh_chat = chat_commands_refresh_chat;
+    return dwell_init(&presence->dwell, presence, &gateway->loop.wheel, gateway->parts.hash_seed);
 }
 
 static bool compose_handlers(struct gateway *gateway)
@@ -227,11 +228,10 @@ struct gateway *gateway_make(const struct gateway_parts *parts, size_t index)
                      session_deliver) ||
         !last_seen_init(&gateway->last_seen, &gateway->ledger, parts->hash_seed))
         return NULL; /* the process gives up, so nothing is undone */
-    compose_presence(gateway);
     compose_rest(gateway);
     compose_delivery(gateway);
-    if (!compose_handlers(gateway) || !compose_chats(gateway) || !compose_messages(gateway) ||
-        !compose_calls(gateway) || !compose_socketio(gateway))
+    if (!compose_presence(gateway) || !compose_handlers(gateway) || !compose_chats(gateway) ||
+        !compose_messages(gateway) || !compose_calls(gateway) || !compose_socketio(gateway))
         return NULL;
     gateway->housekeeping.fire = gateway_housekeep;
     gateway->reaping.fire = gateway_reap;

@@ -58,6 +58,7 @@ void gateway_start_drain(struct gateway *gateway)
     echo_end_all(&gateway->rest.echoes);
     socketio_end_waiting(&gateway->socketio);
     last_seen_flush(&gateway->last_seen);
+    dwell_stop(&gateway->presence.dwell);
     loop_set_timer(&gateway->loop, &gateway->drain_deadline,
                    gateway->loop.clock.now_ms +
                        gateway->parts.config->gateway.shutdown.drain_timeout_ms);
@@ -83,5 +84,6 @@ bool gateway_is_drained(struct gateway *gateway)
     bool time_is_up = !wheel_is_set(&gateway->drain_deadline);
     return time_is_up ||
            (gateway_messages_idle(&gateway->messages) && last_seen_idle(&gateway->last_seen) &&
+            dwell_is_idle(&gateway->presence.dwell) &&
             graph_reader_is_idle(&gateway->presence.graphs) && gateway_backends_leave(gateway));
 }

@@ -133,6 +133,7 @@ struct config_presence {
     int64_t expiry_window_ms; /* length of a lease */
     int64_t idle_ms;
     int64_t offline_grace_ms;
+    int64_t min_dwell_ms;
     uint32_t max_subscriptions;
     uint32_t max_open_chats; /* of a connection */
     uint32_t max_query_users;

@@ -161,6 +161,8 @@ static const struct setting table[] = {
             "Time without activity after which a device is away."),
     SECONDS(presence.offline_grace, "0", 0, YEAR_MS,
             "Delay of an offline event, so that a page reload does not flicker."),
+    MILLISECONDS(presence.min_dwell, "1000", 0, YEAR_MS,
+                 "Least time between two published changes of one user's presence: the first goes at once, the latest state follows when the time is over. 0: publish every change."),
     COUNT(presence.max_subscriptions, "20", 0, 1000000,
           "Maximum users a connection may subscribe to."),
     COUNT(presence.max_open_chats, "20", 0, 1000000,

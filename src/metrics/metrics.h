@@ -105,6 +105,8 @@ enum {
         "Seconds from the arrival of a heartbeat until its answer is queued, 99th percentile")     \
     ROW(LEASES_RENEWED, "heartbeat_leases_renewed", COUNTER, "Leases renewed in the state store")  \
     ROW(PRESENCE_TRANSITIONS, "presence_transitions", COUNTER, "Changes of users' presence")       \
+    ROW(PRESENCE_HELD, "presence_changes_held", COUNTER,                                           \
+        "Changes of presence held back by presence.min_dwell_ms")                                  \
     ROW(PRESENCE_TRANSITIONS_PER_SEC, "presence_transitions_per_sec", RATE(PRESENCE_TRANSITIONS),  \
         "Changes of presence per second")                                                          \
     ROW(PRESENCE_STALE_ENTRIES, "presence_stale_entries", LARGEST,                                 \

@@ -75,13 +75,18 @@ static void on_notify_graph_read(void *arg, const struct social_graph *graph)
     free(notification);
 }
 
+void notify_record_online(struct presence_plane *plane, const struct presence *presence)
+{
+    if (plane->graphs.store)
+        graph_set_online(plane->graphs.store, presence->user_id,
+                         presence->status != PRESENCE_OFFLINE, presence->version);
+}
+
 void notify_change(struct presence_plane *plane, const struct presence_change *change)
 {
     struct slice user_id = change->presence.user_id;
     if (!plane->graphs.store)
         return;
-    graph_set_online(plane->graphs.store, user_id, change->presence.status != PRESENCE_OFFLINE,
-                     change->presence.version);
     struct notification *notification = malloc(sizeof(*notification) + user_id.len);
     if (!notification)
         return;

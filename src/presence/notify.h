@@ -22,8 +22,10 @@ struct presence_plane;
 /* A push to contacts names at most so many chats of the user; with more chats it names none. */
 enum { NOTIFY_CHATS_NAMED_MAX = 64 };
 
-/* Records whether the user is online and sends the change to contacts and open chats, as far as privacy
- * allows. */
+/* Records in the graph store whether the user is online. */
+void notify_record_online(struct presence_plane *plane, const struct presence *presence);
+
+/* Sends the change to contacts and open chats, as far as privacy allows. */
 void notify_change(struct presence_plane *plane, const struct presence_change *change);
 
 /* Publishes a change that everybody in these chats may see, except the users in the two lists. */

@@ -22,6 +22,7 @@ void presence_free(struct presence_plane *plane)
     visibility_review_free_all(plane);
     resync_free(&plane->resync);
     reread_queue_free(&plane->rereads);
+    dwell_free(&plane->dwell);
 }
 
 /* ---- publishing ---- */
@@ -37,17 +38,24 @@ static void presence_publish_event(struct presence_plane *plane, const struct pr
     buffer_free(&payload);
 }
 
+void presence_publish_now(struct presence_plane *plane, const struct presence_change *change)
+{
+    presence_publish_event(
+        plane, &(struct presence_event){.kind = PRESENCE_EVENT_CHANGED, .change = *change});
+    notify_change(plane, change);
+}
+
 void presence_publish_change(struct presence_plane *plane, const struct presence_change *change)
 {
     const struct presence *presence = &change->presence;
     last_known_note(plane->last_known, presence);
+    notify_record_online(plane, presence);
     /* Last seen and its version must outlive the state store. */
     if (presence->status == PRESENCE_OFFLINE && presence->last_seen_ms != TIME_NONE)
         last_seen_note(plane->last_seen, presence->user_id, presence->last_seen_ms,
                        (uint64_t)presence->version);
-    presence_publish_event(
-        plane, &(struct presence_event){.kind = PRESENCE_EVENT_CHANGED, .change = *change});
-    notify_change(plane, change);
+    if (dwell_admit(&plane->dwell, change))
+        presence_publish_now(plane, change);
 }
 
 void presence_publish_privacy(struct presence_plane *plane, struct slice user_id)

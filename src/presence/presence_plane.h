@@ -23,6 +23,7 @@
 #include "ledger/last_seen.h"
 #include "ledger/ledger.h"
 #include "metrics/metrics.h"
+#include "presence/dwell.h"
 #include "presence/last_known.h"
 #include "presence/reread_queue.h"
 #include "presence/resync.h"
@@ -65,6 +66,7 @@ struct presence_plane {
     struct list reviews;  /* pending, or waiting to be tried again (visibility_review.h) */
     struct resync resync; /* its refresh_chat is set by the owner */
     struct reread_queue rereads;
+    struct dwell dwell; /* made with dwell_init(); without it every change is published at once */
 };
 
 /* Initialises the plane's own parts; the owner sets those above. */
@@ -93,8 +95,12 @@ void presence_set_call(struct presence_plane *plane, struct slice user_id, bool 
 /* One bounded pass over expired leases, visibility reviews that failed, and what must be read again. */
 void presence_reap(struct presence_plane *plane);
 
-/* Publishes a change to everybody who may see it. */
+/* Records a change and publishes it to everybody who may see it, at once or when the user's last change is old
+ * enough (dwell.h). */
 void presence_publish_change(struct presence_plane *plane, const struct presence_change *change);
+
+/* Publishes a recorded change at once. */
+void presence_publish_now(struct presence_plane *plane, const struct presence_change *change);
 
 /* Handles an event from the bus, on a topic `presence:<user>`. */
 void presence_received(struct presence_plane *plane, struct slice topic, struct slice payload);

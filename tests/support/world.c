@@ -22,12 +22,17 @@ static void keep_clock(struct clock *clock)
     (void)clock;
 }
 
+/* Most tests look at each change by itself; a test of the dwell sets it. */
+static char no_dwell[] = "ROLLCALL_PRESENCE__MIN_DWELL_MS=0";
+static char *const environment[] = {no_dwell, NULL};
+
 static void load_config(struct world *world, const char *const *sets)
 {
     struct config_error error;
     const struct config_flag flags[] = {{"--node-id", "gateway.node_id", "gw-test"},
                                         {"--jwt-keys", "auth.keys_file", "unused"}};
-    struct config_inputs inputs = {.assignments = sets, .flags = flags, .flag_count = 2};
+    struct config_inputs inputs = {
+        .environment = environment, .assignments = sets, .flags = flags, .flag_count = 2};
     while (sets[inputs.assignment_count])
         inputs.assignment_count++;
     if (!config_load(&world->config, &inputs, &error))

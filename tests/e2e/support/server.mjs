@@ -22,6 +22,8 @@ const START_TIMEOUT_MS = 60000;
 const STOP_TIMEOUT_MS = 60000;
 /** By default a drain spreads its closings over half a minute. */
 const QUICK_DRAIN = ['--set', 'gateway.shutdown.drain_timeout_seconds=1'];
+/** Tests look at each change of presence by itself; a test of the dwell sets it. */
+const NO_DWELL = ['--set', 'presence.min_dwell_ms=0'];
 
 const LOG_BYTES_MAX = 1000000;
 const START_LINE = /^rollcall: open (https?:\/\/[^:]+:(\d+)\/)$/;
@@ -54,7 +56,7 @@ export async function startServer(options = {}) {
   const location = ['--listen', `127.0.0.1:${port}`, '--data-dir', directory];
   const mode = dev ? ['serve', '--dev'] : ['serve'];
   const set = Object.entries(settings).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
-  const child = spawn(ROLLCALL_BIN, [...mode, ...location, ...QUICK_DRAIN, ...set, ...args], {
+  const child = spawn(ROLLCALL_BIN, [...mode, ...location, ...QUICK_DRAIN, ...NO_DWELL, ...set, ...args], {
     env: { ...environment, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
