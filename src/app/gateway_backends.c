@@ -65,10 +65,12 @@ static bool make_recovery_store(struct gateway *gateway)
         return true;
     gateway->encoder.offset_clock = clock;
     gateway->socketio.recovery =
-        gateway->parts.fleet
-            ? redis_recovery_make(&(struct redis_recovery_options){
-                  .client = gateway->redis, .recovery_ms = recovery_ms, .clock = clock})
-            : memory_recovery_store(gateway->parts.embedded->recovery, clock);
+        gateway->parts.fleet ? redis_recovery_make(&(struct redis_recovery_options){
+                                   .client = gateway->redis,
+                                   .recovery_ms = recovery_ms,
+                                   .hash_seed = gateway->parts.hash_seed,
+                                   .clock = clock})
+                             : memory_recovery_store(gateway->parts.embedded->recovery, clock);
     return gateway->socketio.recovery != NULL;
 }
 
@@ -155,6 +157,7 @@ static struct graph_store *make_fleet_backends(struct gateway *gateway)
         .mailbox = &gateway->mailbox,
         .metrics = &gateway->metrics,
         .process = fleet->process,
+        .hash_seed = gateway->parts.hash_seed,
         .on_event = gateway_on_event,
         .on_gap = gateway_on_gap,
         .arg = gateway,

@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
 enum { TABLE_BUCKETS_MIN = 64, TABLE_MOVES_PER_INSERT = 4 };
 
@@ -27,7 +26,8 @@ static void push_table_node(struct table_buckets *buckets, struct table_node *no
 
 bool table_init(struct table *table, uint64_t seed, table_match match)
 {
-    *table = (struct table){.seed = seed, .match = match};
+    *table = (struct table){.match = match};
+    hash_key_init(&table->key, seed);
     return alloc_table_buckets(&table->current, TABLE_BUCKETS_MIN);
 }
 
@@ -40,7 +40,7 @@ void table_free(struct table *table)
 
 static uint32_t table_hash_of(const struct table *table, struct slice key)
 {
-    return (uint32_t)XXH3_64bits_withSeed(key.data, key.len, table->seed);
+    return (uint32_t)hash_key_hash(&table->key, key);
 }
 
 static struct table_node *find_table_node(const struct table *table,

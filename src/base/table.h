@@ -2,8 +2,8 @@
  * An intrusive hash table: the node is embedded in the stored struct; the table owns only its
  * buckets.
  *
- * Keys are bytes. The table hashes them with its own seed, so that clients cannot aim at one bucket,
- * and compares them with `match`. Growth is incremental: an insert moves a few buckets
+ * Keys are bytes. The table hashes them with a secret key (base/hash_key.h), so that clients cannot aim at one
+ * bucket, and compares them with `match`. Growth is incremental: an insert moves a few buckets
  * from the old array, so that no insert pays for the whole table. If an allocation fails during
  * growth, chains get longer until a later insert succeeds; this is not an error.
  *
@@ -12,6 +12,7 @@
 #ifndef ROLLCALL_BASE_TABLE_H
 #define ROLLCALL_BASE_TABLE_H
 
+#include "base/hash_key.h"
 #include "base/slice.h"
 
 #include <stdbool.h>
@@ -39,7 +40,7 @@ struct table {
     struct table_buckets old; /* being moved to current; count 0 if there is none */
     size_t old_next;          /* the first bucket of old that is not moved yet */
     size_t size;
-    uint64_t seed;
+    struct hash_key key; /* made from the seed */
     table_match match;
 };
 

@@ -1,17 +1,15 @@
 #include "presence/announcement.h"
 
-#include <xxhash.h>
+#include "presence/presence_event.h"
 
 void announcement_begin(struct announcement *announcement, struct router *router,
                         const struct presence_change *change)
 {
-    uint64_t parts[] = {(uint64_t)change->presence.version, (uint64_t)change->timestamp_ms,
-                        router_key(router, MESSAGE_CHAT_PRESENCE, change->presence.user_id)};
     *announcement = (struct announcement){
         .router = router,
         .contact = {.type = MESSAGE_CONTACT_PRESENCE, .change = *change},
         .chat = {.type = MESSAGE_CHAT_PRESENCE, .change = *change},
-        .hash = XXH3_64bits(parts, sizeof(parts)),
+        .hash = ~presence_change_hash(&router->key, change), /* unlike the change's own */
     };
     announcement->contact_broadcast.message = &announcement->contact;
     announcement->chat_broadcast.message = &announcement->chat;

@@ -1,7 +1,8 @@
 #include "presence/last_known.h"
 
+#include "base/hash_key.h"
+
 #include <stdlib.h>
-#include <xxhash.h>
 
 enum { SETS = LAST_KNOWN_USERS / LAST_KNOWN_WAYS };
 
@@ -15,7 +16,7 @@ struct known_presence {
 };
 
 struct last_known {
-    uint64_t hash_seed;
+    struct hash_key key;
     uint32_t notes;
     struct known_presence sets[SETS][LAST_KNOWN_WAYS];
 };
@@ -24,7 +25,7 @@ struct last_known *last_known_make(uint64_t hash_seed)
 {
     struct last_known *known = calloc(1, sizeof(*known));
     if (known)
-        known->hash_seed = hash_seed;
+        hash_key_init(&known->key, hash_seed);
     return known;
 }
 
@@ -36,7 +37,7 @@ void last_known_free(struct last_known **known)
 
 static uint64_t last_known_hash(const struct last_known *known, struct slice user_id)
 {
-    return XXH3_64bits_withSeed(user_id.data, user_id.len, known->hash_seed) | 1;
+    return hash_key_hash(&known->key, user_id) | 1;
 }
 
 void last_known_note(struct last_known *known, const struct presence *presence)

@@ -112,6 +112,13 @@ bool presence_event_parse(char *text, size_t len, struct presence_event *out)
     return out->change.presence.status != PRESENCE_UNKNOWN;
 }
 
+uint64_t presence_change_hash(const struct hash_key *key, const struct presence_change *change)
+{
+    uint64_t parts[] = {hash_key_hash(key, change->presence.user_id),
+                        (uint64_t)change->presence.version, (uint64_t)change->timestamp_ms};
+    return hash_key_hash(key, (struct slice){(const char *)parts, sizeof(parts)});
+}
+
 struct slice presence_topic(char *out, struct slice user_id)
 {
     memcpy(out, TOPIC_PREFIX.data, TOPIC_PREFIX.len);

@@ -10,6 +10,7 @@
 #define ROLLCALL_PRESENCE_PRESENCE_EVENT_H
 
 #include "base/buffer.h"
+#include "base/hash_key.h"
 #include "base/id_list.h"
 #include "protocol/message.h"
 #include "text/json.h"
@@ -40,6 +41,9 @@ bool presence_event_read_field(struct json *json, struct slice key, struct slice
 /* Reads an array of ids, which point into the text, and replaces those in `out`. The caller frees `out->ids`
  * with free(), also after a failure. Returns false if it is no array of strings, or when out of memory. */
 bool presence_event_read_ids(struct json *json, struct id_list *out);
+
+/* Returns a hash of the change, by which an endpoint recognises one that it was told before. */
+uint64_t presence_change_hash(const struct hash_key *key, const struct presence_change *change);
 
 /* Writes "presence:<user>" to `out`, which has ROUTER_TOPIC_BYTES_MAX bytes, and returns it. */
 struct slice presence_topic(char *out, struct slice user_id);

@@ -10,7 +10,6 @@
 #include "text/json.h"
 
 #include <stdlib.h>
-#include <xxhash.h>
 
 struct received_push {
     struct push push;
@@ -54,10 +53,7 @@ static bool push_note_change(const struct router *router, struct endpoint *endpo
 {
     if (endpoint->subscription_count == 0)
         return true;
-    uint64_t hash = XXH3_64bits_withSeed(change->presence.user_id.data,
-                                         change->presence.user_id.len, router->seed);
-    uint64_t parts[] = {hash, (uint64_t)change->presence.version, (uint64_t)change->timestamp_ms};
-    return recent_note(&endpoint->recent, XXH3_64bits(parts, sizeof(parts)));
+    return recent_note(&endpoint->recent, presence_change_hash(&router->key, change));
 }
 
 bool push_is_new(const struct router *router, struct endpoint *endpoint,

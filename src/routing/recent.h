@@ -3,7 +3,8 @@
  * (a contact and each shared chat) is delivered once.
  *
  * It holds RECENT_MAX hashes; a new one replaces the oldest. It is allocated when first needed, since most
- * connections have one source only. A colliding hash drops one event in 2^59.
+ * connections have one source only. The hashes are keyed
+ * (base/hash_key.h): by accident a colliding hash drops one event in 2^59, and nobody can construct one.
  */
 #ifndef ROLLCALL_ROUTING_RECENT_H
 #define ROLLCALL_ROUTING_RECENT_H

@@ -4,7 +4,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
 enum { TOPIC_SUBSCRIBERS_MIN = 4, PREFETCH_DISTANCE = 8 };
 
@@ -22,6 +21,7 @@ bool router_init(struct router *router, uint64_t seed, struct bus *bus, struct e
                  router_deliver deliver)
 {
     *router = (struct router){.bus = bus, .encoder = encoder, .deliver = deliver, .seed = seed};
+    hash_key_init(&router->key, seed);
     if (!table_init(&router->routes, seed, route_matches))
         return false;
     if (table_init(&router->topics, seed, topic_matches))
@@ -234,5 +234,5 @@ size_t router_send_to_user(struct router *router, struct slice user_id,
 
 uint64_t router_key(const struct router *router, enum message_type kind, struct slice name)
 {
-    return XXH3_64bits_withSeed(name.data, name.len, router->seed + (uint64_t)kind) | 1;
+    return (hash_key_hash(&router->key, name) ^ (uint64_t)kind << 1) | 1;
 }

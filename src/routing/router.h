@@ -18,6 +18,7 @@
 #ifndef ROLLCALL_ROUTING_ROUTER_H
 #define ROLLCALL_ROUTING_ROUTER_H
 
+#include "base/hash_key.h"
 #include "base/list.h"
 #include "base/table.h"
 #include "bus/bus.h"
@@ -83,6 +84,7 @@ struct router {
     struct encoder *encoder;
     router_deliver deliver;
     uint64_t seed;
+    struct hash_key key; /* made from the seed */
 };
 
 /* Returns false when out of memory. */

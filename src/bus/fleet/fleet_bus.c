@@ -1,6 +1,7 @@
 #include "bus/fleet/fleet_bus.h"
 
 #include "base/container.h"
+#include "base/hash_key.h"
 #include "base/list.h"
 #include "base/seen.h"
 #include "log/log.h"
@@ -9,7 +10,6 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
 enum { FLEET_GATEWAY_BYTES_MAX = PEER_NAME_BYTES_MAX + 16 };
 
@@ -24,6 +24,7 @@ struct fleet_bus {
     size_t workers;
     struct list publications; /* unanswered by Redis */
     struct seen seen;         /* recent events for this gateway */
+    struct hash_key key;      /* of the hashes in `seen` */
 };
 
 /* An event on its way to Redis, kept for the fallback. */
@@ -47,7 +48,7 @@ static void on_fleet_event(void *arg, struct slice topic, struct slice payload)
 {
     struct fleet_bus *bus = arg;
     if (bus_topic_gateway(topic).data &&
-        !seen_note(&bus->seen, XXH3_64bits(payload.data, payload.len))) {
+        !seen_note(&bus->seen, hash_key_hash(&bus->key, payload))) {
         metrics_count(bus->metrics, METRIC_BUS_DUPLICATES);
         return;
     }
@@ -224,6 +225,7 @@ struct bus *fleet_bus_make(const struct fleet_bus_options *options)
     bus->metrics = options->metrics;
     bus->process = options->process;
     bus->workers = options->workers;
+    hash_key_init(&bus->key, options->hash_seed);
     list_init(&bus->publications);
     bus->pubsub = redis_pubsub_make(options->client, &FLEET_PUBSUB_OWNER, bus);
     bus->mailbox = mailbox_bus_make(options->group, options->index, options->mailbox,

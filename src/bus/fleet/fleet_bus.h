@@ -15,8 +15,8 @@
  * (bus.h): the first, and those after a lost connection, a failover or a moved slot.
  *
  * An unanswered publication may have happened. It is sent again by the fallback, since a loss would be
- * worse, and the receiver drops the second copy: it keeps the hashes of recent events for its gateway
- * (seen.h). So no two events for a gateway may have the same bytes; delivery.c and push.c ensure that.
+ * worse, and the receiver drops the second copy: it keeps keyed hashes of recent events for its gateway
+ * (seen.h, hash_key.h), so nobody can construct two events that it confuses. So no two events for a gateway may have the same bytes; delivery.c and push.c ensure that.
  * Events on other topics may arrive twice; their receivers compare versions.
  *
  * One per worker, on its thread. All workers' buses are made, and have the hub, before the first loop turns.
@@ -36,6 +36,7 @@ struct fleet_bus_options {
     size_t workers;
     struct mailbox *mailbox;
     struct metrics *metrics;
+    uint64_t hash_seed;   /* random */
     struct slice process; /* its name, as in peer_hub_options; outlives the bus */
     bus_on_event on_event;
     bus_on_gap on_gap;

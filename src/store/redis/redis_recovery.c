@@ -7,7 +7,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
 enum {
     PARK_ARGUMENTS_FIRST = 8,
@@ -60,7 +59,7 @@ static void write_recovery_event(struct buffer *out, const struct recovery_event
 
 void redis_recovery_note_recent(struct redis_recovery *recovery, struct slice user_id)
 {
-    uint64_t hash = XXH3_64bits(user_id.data, user_id.len);
+    uint64_t hash = hash_key_hash(&recovery->key, user_id);
     recovery->recent_until_ms = redis_recovery_now_ms(recovery) + REDIS_RECOVERY_RECENT_MS;
     recovery->recent[hash % REDIS_RECOVERY_RECENT_MAX] =
         (struct redis_recovery_recent){hash, recovery->recent_until_ms};
@@ -71,7 +70,7 @@ static bool redis_recovery_expects(struct recovery_store *store, struct slice us
     struct redis_recovery *recovery = redis_recovery_of(store);
     if (redis_recovery_now_ms(recovery) >= recovery->recent_until_ms)
         return false;
-    uint64_t hash = XXH3_64bits(user_id.data, user_id.len);
+    uint64_t hash = hash_key_hash(&recovery->key, user_id);
     const struct redis_recovery_recent *recent =
         &recovery->recent[hash % REDIS_RECOVERY_RECENT_MAX];
     return recent->user_hash == hash && redis_recovery_now_ms(recovery) < recent->until_ms;
@@ -210,6 +209,7 @@ struct recovery_store *redis_recovery_make(const struct redis_recovery_options *
         return NULL;
     recovery->store = (struct recovery_store){.operations = &OPERATIONS, .is_shared = true};
     recovery->options = *options;
+    hash_key_init(&recovery->key, options->hash_seed);
     recovery->keys.cluster = redis_is_cluster(options->client);
     recovery->invalidated_at_ms = -1;
     recovery->observer.on_availability_changed = on_recovery_availability_changed;

@@ -12,7 +12,7 @@
  *
  * This worker's own part, in memory:
  *   - the users whom it parked within the last REDIS_RECOVERY_RECENT_MS, so that it appends events that arrive late for
- *     them. It is a table of hashes of fixed size, in which a newer user replaces an older one, so a few late events may
+ *     them. It is a table of keyed hashes of fixed size, in which a newer user replaces an older one, so a few late events may
  *     be missed;
  *   - the events that arrive while a session is being taken, within the limits of one session.
  */
@@ -28,6 +28,7 @@ enum { REDIS_RECOVERY_RECENT_MS = 10000, REDIS_RECOVERY_RECENT_MAX = 2048 };
 struct redis_recovery_options {
     struct redis_client *client;      /* borrowed for the store's life */
     int64_t recovery_ms;              /* how long a session stays parked */
+    uint64_t hash_seed;               /* random */
     const struct clock *clock;        /* the worker's */
     const struct clock *script_clock; /* NULL: Redis's own (redis_store.h) */
 };

@@ -7,6 +7,7 @@
 #ifndef ROLLCALL_STORE_REDIS_REDIS_RECOVERY_INTERNAL_H
 #define ROLLCALL_STORE_REDIS_REDIS_RECOVERY_INTERNAL_H
 
+#include "base/hash_key.h"
 #include "base/list.h"
 #include "store/redis/redis_keys.h"
 #include "store/redis/redis_recovery.h"
@@ -34,6 +35,7 @@ struct redis_recovery {
     size_t pending; /* scripts; the last one frees a store that its owner has freed */
     bool is_freed;
     int64_t invalidated_at_ms; /* events may have been missed until then; -1: never */
+    struct hash_key key;       /* of the hashes in `recent` */
     int64_t recent_until_ms;   /* when the last entry of `recent` expires */
     struct redis_recovery_recent recent[REDIS_RECOVERY_RECENT_MAX];
     struct list takes; /* pending ones (redis_recovery_take.c) */

@@ -1,7 +1,5 @@
 #include "store/memory/state/memory_history.h"
 
-#include <xxhash.h>
-
 static const char *const CAUSE_NAMES[MEMORY_CAUSE_COUNT] = {
     [MEMORY_CONNECTED] = "connected",
     [MEMORY_DISCONNECTED] = "disconnected",
@@ -18,7 +16,7 @@ void memory_history_add(struct memory_history *history, const struct presence *p
 {
     struct slice user = presence->user_id;
     history->entries[history->next++ % MEMORY_HISTORY_ENTRIES] = (struct memory_history_entry){
-        .user_hash = XXH3_64bits_withSeed(user.data, user.len, history->hash_seed),
+        .user_hash = hash_key_hash(&history->key, user),
         .at_ms = wall_ms,
         .version = presence->version,
         .status = (uint8_t)presence->status,
@@ -30,7 +28,7 @@ void memory_history_add(struct memory_history *history, const struct presence *p
 size_t memory_history_of(const struct memory_history *history, struct slice user_id,
                          struct state_history *out, size_t max)
 {
-    uint64_t hash = XXH3_64bits_withSeed(user_id.data, user_id.len, history->hash_seed);
+    uint64_t hash = hash_key_hash(&history->key, user_id);
     size_t kept = history->next < MEMORY_HISTORY_ENTRIES ? history->next : MEMORY_HISTORY_ENTRIES;
     size_t count = 0;
     for (size_t back = 1; back <= kept && count < max; back++) {

@@ -1,13 +1,14 @@
 /*
  * The last transitions of a shard's users, in one ring: the newest entry replaces the oldest of any user. An
  * entry names its user by a hash, so all entries have one size. Two users with the same hash would each be shown
- * the other's entries; the random seed keeps users from choosing such a pair.
+ * the other's entries; the secret key keeps users from choosing such a pair.
  *
  * No locks: the caller holds the shard's lock.
  */
 #ifndef ROLLCALL_STORE_MEMORY_STATE_MEMORY_HISTORY_H
 #define ROLLCALL_STORE_MEMORY_STATE_MEMORY_HISTORY_H
 
+#include "base/hash_key.h"
 #include "store/state_store.h"
 
 enum { MEMORY_HISTORY_ENTRIES = 128 };
@@ -32,11 +33,11 @@ struct memory_history_entry {
     uint8_t cause;  /* enum memory_cause */
 };
 
-/* Initialised with zeroes and the seed. */
+/* Initialised with zeroes and the key. */
 struct memory_history {
     struct memory_history_entry entries[MEMORY_HISTORY_ENTRIES];
     size_t next;
-    uint64_t hash_seed;
+    struct hash_key key;
 };
 
 /* Adds an entry; `presence` is the one after the transition. */

@@ -11,7 +11,7 @@ static int set_up(void **state)
 {
     struct memory_history *history = calloc(1, sizeof(*history));
     assert_non_null(history);
-    history->hash_seed = 42;
+    hash_key_init(&history->key, 42);
     *state = history;
     return 0;
 }

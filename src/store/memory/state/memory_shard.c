@@ -30,7 +30,7 @@ bool memory_shard_init(struct memory_shard *shard, const struct memory_state_opt
 {
     shard->options = options;
     shard->version_floor = options->started_at_ms;
-    shard->history.hash_seed = options->hash_seed;
+    hash_key_init(&shard->history.key, options->hash_seed);
     list_init(&shard->by_expiry);
     list_init(&shard->lingering);
     list_init(&shard->offline);
