@@ -233,5 +233,5 @@ void gateway_run(struct gateway *gateway)
     gateway_start(gateway);
     while (!gateway_is_drained(gateway))
         gateway_turn(gateway);
-    gateway_messages_stop(&gateway->messages);
+    gateway_stop(gateway);
 }

@@ -2,9 +2,11 @@
  * A gateway is one worker: an event loop on its own thread and everything that works on it.
  *
  *   made ──gateway_run()──► SERVING ──gateway_drain()──► DRAINING ──all gone, or timeout──► run returns
+ *        ──ledger_close()──► gateway_finish() ──nothing is pending──► gateway_free()
  *
- * The server makes all gateways of a process before the first one runs, and frees the first one only
- * after all have stopped. Any thread may order a drain or a reload.
+ * The server makes all gateways of a process before the first one runs, finishes them after all have stopped, and
+ * frees them after all have finished: completions of one may reach another. When the timeout ends a drain, work may
+ * be in flight; each of its completions still runs exactly once. Any thread may order a drain or a reload.
  */
 #ifndef ROLLCALL_APP_GATEWAY_H
 #define ROLLCALL_APP_GATEWAY_H
@@ -74,7 +76,11 @@ void gateway_run(struct gateway *gateway);
 /* Starts the drain within a second. Any thread may call it; it cannot fail. */
 void gateway_drain(struct gateway *gateway);
 
-/* Call it after all gateways have stopped and the ledger is closed. */
+/* Completes what is pending: every port answers that it is unavailable. Call it on the main thread after all gateways
+ * have stopped and the ledger is closed, for all of them again until each returns false: then nothing was pending. */
+bool gateway_finish(struct gateway *gateway);
+
+/* Call it after all gateways have finished. */
 void gateway_free(struct gateway **gateway);
 
 #endif

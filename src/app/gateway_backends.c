@@ -291,12 +291,12 @@ bool gateway_backends_leave(struct gateway *gateway)
 
 void gateway_backends_free(struct gateway *gateway)
 {
+    call_store_free(&gateway->calls.store); /* ends calls that pause between two tries */
     if (gateway->parts.fleet && gateway->index == 0)
         peer_hub_free(&gateway->parts.fleet->hub);
     redis_info_free(&gateway->redis_info);
     bus_free(&gateway->bus);
     graph_store_free(&gateway->presence.graphs.store);
-    call_store_free(&gateway->calls.store);
     typing_store_free(&gateway->typing.store);
     recovery_store_free(&gateway->socketio.recovery);
     state_store_free(&gateway->store);

@@ -247,11 +247,9 @@ void gateway_free(struct gateway **gateway)
     if (!freed)
         return;
     verifier_free(&freed->verifier);
-    fd_passing_close(&freed->fd_passing);
-    http_listener_shut(&freed->rest.listener); /* for connections that the mailbox may still hold */
     mailbox_free(&freed->mailbox);
-    ledger_request_inbox_free(&freed->ledger_inbox);
     gateway_backends_free(freed);
+    ledger_request_inbox_free(&freed->ledger_inbox);
     gateway_messages_free(&freed->messages);
     presence_free(&freed->presence);
     last_known_free(&freed->presence.last_known);

@@ -1,7 +1,9 @@
 /* The drain: all clients are told at once, and each connection is closed at its own time. */
 #include "app/gateway_internal.h"
 #include "base/container.h"
+#include "ledger/refusal.h"
 #include "log/log.h"
+#include "redis/redis_client.h"
 #include "session/echo.h"
 #include "socketio/handover.h"
 #include "socketio/socketio_join.h"
@@ -62,6 +64,27 @@ void gateway_start_drain(struct gateway *gateway)
     loop_set_timer(&gateway->loop, &gateway->drain_deadline,
                    gateway->loop.clock.now_ms +
                        gateway->parts.config->gateway.shutdown.drain_timeout_ms);
+}
+
+void gateway_stop(struct gateway *gateway)
+{
+    gateway_messages_stop(&gateway->messages);
+    ledger_client_close(&gateway->ledger);
+    fd_passing_close(&gateway->fd_passing);
+    http_listener_shut(
+        &gateway->rest.listener); /* for connections that the mailbox may still hold */
+}
+
+/* Each port refuses new work by now, so completions that start operations come to an end. */
+bool gateway_finish(struct gateway *gateway)
+{
+    bool had_work = !mailbox_is_empty(&gateway->mailbox) || ledger_client_is_owed(&gateway->ledger);
+    if (gateway->redis)
+        redis_client_close(gateway->redis);
+    mailbox_drain(&gateway->mailbox);
+    ledger_request_inbox_drain(&gateway->ledger_inbox);
+    refusal_answer_all(&gateway->ledger);
+    return had_work;
 }
 
 /* Idle HTTP connections stay until the last session is gone, so that a load balancer can see the drain in

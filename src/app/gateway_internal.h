@@ -82,6 +82,9 @@ void gateway_sample(void *arg);
 /* On the gateway's own thread: stops accepting, warns all clients and spreads the closings. */
 void gateway_start_drain(struct gateway *gateway);
 
+/* Ends the gateway's thread: nothing reaches the ledger or a client from here on. gateway_run() calls it last. */
+void gateway_stop(struct gateway *gateway);
+
 /* Returns true when all connections are gone and their data is written, or the drain timeout has passed. */
 bool gateway_is_drained(struct gateway *gateway);
 

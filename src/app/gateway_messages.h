@@ -52,7 +52,7 @@ void gateway_messages_sample(struct gateway_messages *messages);
 /* Returns true when no operation is pending. */
 bool gateway_messages_idle(const struct gateway_messages *messages);
 
-/* The gateway's thread is about to end: start no more ledger operations. */
+/* The gateway's thread is about to end: send, deliver and publish nothing more. */
 void gateway_messages_stop(struct gateway_messages *messages);
 
 /* Call it after the last completion of the ledger. */

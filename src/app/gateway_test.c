@@ -118,6 +118,42 @@ static void second_drain_changes_nothing(void **unused)
     world_close(&world);
 }
 
+static size_t ledger_operations(void)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < LEDGER_OPERATION_COUNT; i++)
+        count += world.ledger.submitted[i];
+    return count;
+}
+
+/* When the first batch of last-seen times is stored, the next one would be sent, to a ledger that is closed by then. */
+static void work_in_flight_is_completed_without_the_ledger(void **unused)
+{
+    (void)unused;
+    connect_all(WORLD_SETS("gateway.shutdown.drain_timeout_seconds=0"));
+    struct last_seen *last_seen = &world.gateway->last_seen;
+    world.ledger.holding = true;
+    last_seen_note(last_seen, SLICE("leaver"), 1, 1);
+    last_seen_flush(last_seen);
+    last_seen_note(last_seen, SLICE("leaver"), 2, 2);
+    client_send(&clients[0], "{\"type\":\"query_presence\",\"user_ids\":[\"user1\"]}");
+    world_settle(&world);
+    for (int i = 0; i < CLIENTS; i++)
+        client_hang_up(&clients[i]);
+    world_drain(&world);
+    world_advance(&world, CLOSE_TIMEOUT_MS);
+    assert_true(world_drained(&world));
+    gateway_stop(world.gateway);
+    assert_true(ledger_client_is_owed(&world.gateway->ledger));
+    size_t operations = ledger_operations();
+    fake_ledger_release_all(&world.ledger);
+    while (gateway_finish(world.gateway))
+        continue;
+    assert_int_equal(ledger_operations(), operations);
+    assert_false(ledger_client_is_owed(&world.gateway->ledger));
+    world_close(&world);
+}
+
 /* ---- memory ---- */
 
 static void memory_pressure_closes_some_and_refuses_new_connections(void **unused)
@@ -276,6 +312,7 @@ int main(void)
         cmocka_unit_test(drain_closes_clients_that_do_not_answer),
         cmocka_unit_test(refreshed_token_does_not_cancel_the_drain),
         cmocka_unit_test(second_drain_changes_nothing),
+        cmocka_unit_test(work_in_flight_is_completed_without_the_ledger),
         cmocka_unit_test(memory_pressure_closes_some_and_refuses_new_connections),
         cmocka_unit_test(connections_with_queued_bytes_are_shed_first),
         cmocka_unit_test(all_devices_of_a_user_can_be_shed),

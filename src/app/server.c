@@ -152,6 +152,17 @@ static void drain_gateways(struct server *server)
     server->draining = true;
 }
 
+/* Completions of one gateway may send mail to another. */
+static void finish_gateways(struct server *server)
+{
+    bool had_work = true;
+    while (had_work) {
+        had_work = false;
+        for (size_t i = 0; i < server->parts.gateway.workers; i++)
+            had_work |= gateway_finish(server->gateways[i]);
+    }
+}
+
 /* A thread that has stopped is detached first, because nothing will join it. */
 static void exit_without_draining(const struct server *server)
 {
@@ -195,6 +206,7 @@ int server_run(const struct config *config)
         return 1;
     serve_signals(&server, &signals);
     ledger_close(&server.parts.gateway.ledger); /* completes what gateways wait for */
+    finish_gateways(&server);
     for (size_t i = 0; i < server.parts.gateway.workers; i++)
         gateway_free(&server.gateways[i]);
     server_parts_free(&server.parts);

@@ -26,6 +26,8 @@ const struct ledger_metrics *ledger_metrics(const struct ledger *ledger)
 int64_t ledger_retry_after_ms(const struct ledger_client *client)
 {
     struct ledger *ledger = client->ledger;
+    if (client->closed)
+        return 0;
     return ledger->backend->retry_after_ms ? ledger->backend->retry_after_ms(ledger) : 0;
 }
 
@@ -47,6 +49,16 @@ void ledger_client_init(struct ledger_client *client, struct ledger *ledger,
                                      .post_arg = post_arg,
                                      .time_limit_ms = LEDGER_TIME_LIMIT_MS};
     list_init(&client->unanswered);
+}
+
+void ledger_client_close(struct ledger_client *client)
+{
+    client->closed = true;
+}
+
+bool ledger_client_is_owed(const struct ledger_client *client)
+{
+    return client->outstanding > 0 || client->refusal_count > 0;
 }
 
 static struct ledger_request *oldest_unanswered_request(const struct ledger_client *client)

@@ -105,6 +105,7 @@ struct ledger_client {
     size_t outstanding;     /* requests that the backend has not given back, answered or not */
     struct ledger_refusal refusals[LEDGER_REFUSALS_MAX];
     size_t refusal_count;
+    bool closed;
 };
 
 /* Initialises a client with the default time limit. A client may end when `outstanding` is 0, which is
@@ -120,6 +121,14 @@ int64_t ledger_client_deadline_ms(const struct ledger_client *client);
  * later answer of the backend is dropped. */
 void ledger_client_expire(struct ledger_client *client);
 
+/* Detaches the client from its ledger, before the ledger is closed: from here on every operation is answered with
+ * UNAVAILABLE and never reaches the ledger. So a completion may start operations at any time, also while
+ * the process ends. */
+void ledger_client_close(struct ledger_client *client);
+
+/* Returns whether a completion is still owed. */
+bool ledger_client_is_owed(const struct ledger_client *client);
+
 /* Returns for how long writes are known to fail because a circuit breaker is open; 0 otherwise. */
 int64_t ledger_retry_after_ms(const struct ledger_client *client);
 
@@ -127,7 +136,7 @@ int64_t ledger_retry_after_ms(const struct ledger_client *client);
 void ledger_complete(struct ledger_request *chain);
 
 /* Closes a ledger. Accepted requests are executed and posted before this returns, so the mailboxes must
- * still exist. No operation may start during or after it. */
+ * still exist. No operation may start during or after it, so close the clients first. */
 void ledger_close(struct ledger **ledger);
 
 const struct ledger_metrics *ledger_metrics(const struct ledger *ledger);

@@ -111,6 +111,11 @@ void ledger_request_submit(struct ledger_request *request)
     client->outstanding++;
     if (request->exhausted)
         ledger_request_refuse(request, LEDGER_UNAVAILABLE);
+    if (client->closed) { /* the ledger and its metrics may not exist any more */
+        ledger_request_fail(request, LEDGER_UNAVAILABLE);
+        client->post(client->post_arg, request);
+        return;
+    }
     if (request->refused != LEDGER_OK) {
         ledger_request_fail(request, request->refused);
         ledger_request_finish(request);

@@ -26,6 +26,11 @@ bool ledger_request_inbox_init(struct ledger_request_inbox *inbox, struct loop *
     return true;
 }
 
+void ledger_request_inbox_drain(struct ledger_request_inbox *inbox)
+{
+    mailbox_drain(&inbox->mailbox);
+}
+
 void ledger_request_inbox_free(struct ledger_request_inbox *inbox)
 {
     mailbox_free(&inbox->mailbox);

@@ -24,6 +24,9 @@ struct ledger_request_inbox {
 bool ledger_request_inbox_init(struct ledger_request_inbox *inbox, struct loop *loop,
                                ledger_request_inbox_hook on_requests, void *arg);
 
+/* Passes on all posted chains, also those posted meanwhile, for a loop that makes no more turns. */
+void ledger_request_inbox_drain(struct ledger_request_inbox *inbox);
+
 /* Passes the posted chains on and closes. No thread posts and the loop makes no turn from then on. */
 void ledger_request_inbox_free(struct ledger_request_inbox *inbox);
 

@@ -15,9 +15,9 @@ static size_t detach_refusals(struct ledger_client *client,
 static void answer_refusals(struct ledger_client *client, const struct ledger_refusal *refusals,
                             size_t count)
 {
-    struct ledger_metrics *metrics = &ledger_innermost(client->ledger)->metrics;
     for (size_t i = 0; i < count; i++) {
-        ledger_count(&metrics->answers[LEDGER_BUSY]);
+        if (!client->closed)
+            ledger_count(&ledger_innermost(client->ledger)->metrics.answers[LEDGER_BUSY]);
         ledger_request_answer_status((enum ledger_operation)refusals[i].operation,
                                      (union ledger_request_completion){.any = refusals[i].done},
                                      refusals[i].arg, LEDGER_BUSY);

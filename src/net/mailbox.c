@@ -67,13 +67,18 @@ bool mailbox_init(struct mailbox *mailbox, struct loop *loop, unsigned mail_max,
     return false;
 }
 
+void mailbox_drain(struct mailbox *mailbox)
+{
+    while (!mailbox_is_empty(mailbox)) {
+        if (!mailbox->opened)
+            mailbox_take_batch(mailbox);
+        mailbox_open_some(mailbox);
+    }
+}
+
 void mailbox_free(struct mailbox *mailbox)
 {
-    while (mailbox->opened)
-        mailbox_open_some(mailbox);
-    mailbox_take_batch(mailbox);
-    while (mailbox->opened)
-        mailbox_open_some(mailbox);
+    mailbox_drain(mailbox);
     loop_remove(mailbox->loop, &mailbox->source);
     close(mailbox->source.fd);
     pthread_mutex_destroy(&mailbox->lock);

@@ -48,6 +48,9 @@ struct mailbox {
 /* Returns false, with errno, when there is no eventfd for it. */
 bool mailbox_init(struct mailbox *mailbox, struct loop *loop, unsigned mail_max, void *owner);
 
+/* Opens all mail, also what is posted meanwhile, for a loop that makes no more turns. */
+void mailbox_drain(struct mailbox *mailbox);
+
 /* Opens the remaining mail, so that its owner can free it, and closes. No thread may post after that, and
  * the loop makes no more turns. */
 void mailbox_free(struct mailbox *mailbox);

@@ -116,14 +116,20 @@ struct redis_client *redis_client_make(const struct redis_client_options *option
     return NULL;
 }
 
+void redis_client_close(struct redis_client *client)
+{
+    client->closing = true;
+    redis_cluster_close(&client->cluster);
+    redis_requests_cancel(&client->requests);
+}
+
 void redis_client_free(struct redis_client **client)
 {
     struct redis_client *freed = *client;
     *client = NULL;
     if (!freed)
         return;
-    freed->closing = true;
-    redis_cluster_close(&freed->cluster);
+    redis_client_close(freed);
     release_redis_client(freed);
 }
 

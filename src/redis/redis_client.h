@@ -63,8 +63,11 @@ struct redis_observer {
 /* Starts to connect; the server need not be up yet. Returns NULL when out of memory. */
 struct redis_client *redis_client_make(const struct redis_client_options *options);
 
-/* Answers pending commands with NULL, and frees. Only while the loop makes no turn; free the client's users
- * (pub/sub, the INFO poll) before it. */
+/* Ends all connections and answers pending commands with NULL, as it answers every later one. Only while the loop
+ * makes no turn, and while the client's users exist. */
+void redis_client_close(struct redis_client *client);
+
+/* Closes and frees. Free the client's users (pub/sub, the INFO poll) before it. */
 void redis_client_free(struct redis_client **client);
 
 bool redis_available(const struct redis_client *client);

@@ -179,10 +179,15 @@ void redis_requests_init(struct redis_requests *requests, struct redis_cluster *
     requests->waiting_end = &requests->waiting;
 }
 
-void redis_requests_free(struct redis_requests *requests)
+void redis_requests_cancel(struct redis_requests *requests)
 {
     loop_cancel_timer(requests->cluster->context.loop, &requests->timer);
     while (requests->waiting)
         finish_request(take_first_waiting_request(requests), NULL);
+}
+
+void redis_requests_free(struct redis_requests *requests)
+{
+    redis_requests_cancel(requests);
     buffer_free(&requests->scratch);
 }

@@ -52,6 +52,9 @@ struct redis_request {
 void redis_requests_init(struct redis_requests *requests, struct redis_cluster *cluster);
 
 /* Answers waiting requests with NULL. The connections must have ended before. */
+void redis_requests_cancel(struct redis_requests *requests);
+
+/* Does the same, and frees. */
 void redis_requests_free(struct redis_requests *requests);
 
 /* Makes a request of the bytes in the scratch buffer. Returns NULL when out of memory. */

@@ -124,9 +124,11 @@ void world_close(struct world *world)
         assert_true(world_now(world) < give_up_ms);
         world_advance(world, 1000);
     }
-    gateway_messages_stop(&world->gateway->messages);
+    gateway_stop(world->gateway);
     world_clock = NULL;
     ledger_close(&world->parts.ledger);
+    while (gateway_finish(world->gateway))
+        continue;
     gateway_free(&world->gateway);
     mailbox_bus_group_free(&world->parts.bus_group);
     embedded_free(&world->parts.embedded);

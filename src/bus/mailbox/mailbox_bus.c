@@ -128,9 +128,13 @@ static void mailbox_bus_publish(struct bus *port, struct slice topic, struct sli
         mailbox_bus_pass_on(bus, topic, payload);
 }
 
+/* From here on no other bus of the group posts to this one. */
 static void mailbox_bus_free(struct bus *port)
 {
-    free(mailbox_bus_of(port));
+    struct mailbox_bus *bus = mailbox_bus_of(port);
+    for (size_t slot = 0; slot < MAILBOX_BUS_FILTER_SLOTS; slot++)
+        atomic_store(&bus->self->interest[slot], 0);
+    free(bus);
 }
 
 static const struct bus_operations MAILBOX_BUS_OPERATIONS = {
