@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { SOON_MS = 5000 };
+enum { SOON_MS = 30000 };
 
 struct fixture {
     struct worker_loop worker;

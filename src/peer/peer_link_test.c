@@ -16,7 +16,9 @@
 
 #include <cmocka.h>
 
-enum { SOON_MS = 5000, LARGE_BYTES = 5 << 20 };
+enum { SOON_MS = 30000, LARGE_BYTES = 5 << 20 };
+/* What a busy machine may add to a time limit. */
+enum { BUSY_MACHINE_MS = 5000 };
 
 /* One end of a link and what its callbacks received. */
 struct side {
@@ -307,14 +309,15 @@ static void a_slow_handshake_gets_no_more_time(void **state)
     struct fixture *fixture = *state;
     int fd = connect_raw(fixture);
     int64_t begun_us = clock_microseconds();
-    for (unsigned i = 0; fixture->far.closed == 0 && i < 100; i++) {
+    for (unsigned i = 0; fixture->far.closed == 0 && i < 300; i++) {
         if (i < 4)
             assert_int_equal(write(fd, "RCPL" + i, 1), 1);
         worker_loop_run(&fixture->worker, 100);
     }
     int64_t took_ms = (clock_microseconds() - begun_us) / 1000;
     assert_int_equal(fixture->far.closed, 1);
-    assert_in_range(took_ms, PEER_HANDSHAKE_LIMIT_MS - 10, PEER_HANDSHAKE_LIMIT_MS + 1500);
+    assert_in_range(took_ms, PEER_HANDSHAKE_LIMIT_MS - 10,
+                    PEER_HANDSHAKE_LIMIT_MS + BUSY_MACHINE_MS);
     close(fd);
 }
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-enum { SOON_MS = 8000, CHANNELS = 100 };
+enum { SOON_MS = 30000, CHANNELS = 100 };
 
 struct fixture {
     struct worker_loop worker;

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { SOON_MS = 8000, FAILOVER_MS = 15000, QUIET_MS = 300 };
+enum { SOON_MS = 30000, FAILOVER_MS = 60000, QUIET_MS = 300 };
 
 struct fixture {
     struct worker_loop worker;

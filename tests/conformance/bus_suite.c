@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 enum {
-    PATIENCE_POLLS = 3000,
+    PATIENCE_POLLS = 30000,
     QUIET_POLLS = 20, /* after these no more events are expected */
     RECEIVED_MAX = 4096,
     EVENTS = 1000,

@@ -9,7 +9,7 @@
 #include "support/worker_loop.h"
 
 enum {
-    PEER_PROCESSES_SOON_TURNS = 6000,
+    PEER_PROCESSES_SOON_TURNS = 30000,
     PEER_PROCESSES_TURN_MS = 1,
     PEER_PROCESSES_QUIET_TURNS = 100,
 };

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { REDIS_CLIENT_FIXTURE_SOON_MS = 5000 };
+enum { REDIS_CLIENT_FIXTURE_SOON_MS = 30000 };
 
 struct redis_client_fixture {
     struct worker_loop worker;

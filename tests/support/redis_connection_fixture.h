@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { REDIS_CONNECTION_FIXTURE_SOON_MS = 5000 };
+enum { REDIS_CONNECTION_FIXTURE_SOON_MS = 30000 };
 
 struct redis_connection_fixture {
     struct worker_loop worker;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-enum { PATIENCE_MS = 20000, TURN_WAIT_MS = 20 };
+enum { PATIENCE_MS = 60000, TURN_WAIT_MS = 20 };
 
 static size_t master_count(const struct redis_fleet *fleet)
 {

@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-enum { PATIENCE_MS = 15000, STEP_MS = 20, ARGUMENTS_MAX = 32, FILES_OPEN_MAX = 8, SLOTS = 16384 };
+enum { PATIENCE_MS = 60000, STEP_MS = 20, ARGUMENTS_MAX = 32, FILES_OPEN_MAX = 8, SLOTS = 16384 };
 enum { PORT_FIRST = 20000, PORT_COUNT = 12000, PORT_TRIES_MAX = 100 };
 
 static void sleep_one_step(void)

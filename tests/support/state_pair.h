@@ -11,7 +11,7 @@
 #include "store/redis/state/redis_state.h"
 #include "support/redis_fleet.h"
 
-enum { STATE_PAIR_WINDOW_MS = 1500, STATE_PAIR_PATIENCE_MS = 8000 };
+enum { STATE_PAIR_WINDOW_MS = 1500, STATE_PAIR_PATIENCE_MS = 30000 };
 
 struct state_pair {
     struct redis_fleet fleet;

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-enum { SOON_TURNS = 5000, SHORT_OF_MEMORY_TURNS = 10, ALLOCATIONS_MAX = 300, CLOSED_PORT = 1 };
+enum { SOON_TURNS = 30000, SHORT_OF_MEMORY_TURNS = 10, ALLOCATIONS_MAX = 300, CLOSED_PORT = 1 };
 
 #define TOPIC SLICE("server:gw:deliver")
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { SOON_MS = 8000, FAILOVER_MS = 15000, POLL_WAIT_MS = 1 };
+enum { SOON_MS = 30000, FAILOVER_MS = 60000, POLL_WAIT_MS = 1 };
 
 struct gateway {
     struct worker_loop worker;

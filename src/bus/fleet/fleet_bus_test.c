@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-enum { SOON_TURNS = 8000, TURN_MS = 1, EVENTS = 600, PROCESSES = 2 };
+enum { SOON_TURNS = 30000, TURN_MS = 1, EVENTS = 600, PROCESSES = 2 };
 
 #define SECRET SLICE("an open secret of this test")
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-enum { SOON_TURNS = 5000, SHORT_OF_MEMORY_TURNS = 30, ALLOCATIONS_MAX = 200 };
+enum { SOON_TURNS = 30000, SHORT_OF_MEMORY_TURNS = 30, ALLOCATIONS_MAX = 200 };
 
 struct hub_process {
     struct worker_loop worker;

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { SOON_MS = 5000 };
+enum { SOON_MS = 30000 };
 
 struct client {
     struct peer_link *link;

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-enum { SOON_MS = 5000, WALL_MS = 1234567, FRAMES_OF_ONE_READ_MAX = 64 * 1024 / 16 * 4 };
+enum { SOON_MS = 30000, WALL_MS = 1234567, FRAMES_OF_ONE_READ_MAX = 64 * 1024 / 16 * 4 };
 enum { SURPLUS = 8, PENDING = LEDGER_SERVICE_PENDING_MAX + SURPLUS };
 
 struct client {

@@ -19,7 +19,12 @@
 
 #include <cmocka.h>
 
-enum { TURN_MS = 5, SOON_MS = 5000 };
+enum { TURN_MS = 5, SOON_MS = 30000 };
+/* So many requests that it shows, even on a busy machine, if each of them waited for the link. */
+enum {
+    FAILING_REQUESTS = 100,
+    FAIL_FAST_MS_MAX = FAILING_REQUESTS * REMOTE_LEDGER_FIRST_LINK_MS / 10
+};
 
 static const struct slice SECRET = SLICE("the installation's secret");
 
@@ -145,9 +150,9 @@ static void test_requests_fail_fast_while_the_other_process_is_down(void **state
     stop_server(&fixture->server);
     harness_send(harness, "c", "a", "1", "may have waited for the link");
     int64_t begun_ms = now_ms();
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < FAILING_REQUESTS; i++)
         assert_string_equal(harness_send(harness, "c", "a", "2", "x"), "unavailable");
-    assert_true(now_ms() - begun_ms < 500);
+    assert_in_range(now_ms() - begun_ms, 0, FAIL_FAST_MS_MAX);
     start_server(&fixture->server, fixture->server.address);
     begun_ms = now_ms();
     while (strcmp(harness_send(harness, "c", "a", "1", "again"), "unavailable") == 0)
@@ -163,11 +168,11 @@ static void test_requests_fail_when_nobody_listens_at_the_start(void **state)
     harness_init(&harness, ledger);
     int64_t begun_ms = now_ms();
     assert_string_equal(harness_settings(&harness, "alice"), "unavailable");
-    assert_in_range(now_ms() - begun_ms, REMOTE_LEDGER_FIRST_LINK_MS - 300,
-                    REMOTE_LEDGER_FIRST_LINK_MS + 1500);
+    assert_in_range(now_ms() - begun_ms, REMOTE_LEDGER_FIRST_LINK_MS - 300, SOON_MS);
     begun_ms = now_ms();
-    assert_string_equal(harness_settings(&harness, "alice"), "unavailable");
-    assert_true(now_ms() - begun_ms < 100);
+    for (int i = 0; i < FAILING_REQUESTS; i++)
+        assert_string_equal(harness_settings(&harness, "alice"), "unavailable");
+    assert_in_range(now_ms() - begun_ms, 0, FAIL_FAST_MS_MAX);
     ledger_close(&ledger);
     harness_free(&harness);
 }

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { ANSWERS = 10, PATIENCE_MS = 20000 };
+enum { ANSWERS = 10, PATIENCE_MS = 60000 };
 
 struct stores {
     struct redis_fleet fleet;
