@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Socket } from 'engine.io-client';
 import { sleep } from '../support/client.mjs';
-import { describeBoth, PING_INTERVAL_MS, PING_TIMEOUT_MS } from '../support/reference.mjs';
+import { describeBoth, HASTY, PING_INTERVAL_MS } from '../support/reference.mjs';
 import { nextEvent, TRANSPORTS } from '../support/socketio.mjs';
 
 async function open(server, transports) {
@@ -48,20 +48,6 @@ describeBoth('engine.io-client', (server) => {
       socket.close();
     });
 
-    test(`pings keep the session alive, ${name}`, async () => {
-      const socket = await join(server, 'pinged', transports);
-      const { id } = socket;
-      await sleep(3 * (PING_INTERVAL_MS + PING_TIMEOUT_MS));
-      await heartbeat(socket, 1);
-      assert.equal(socket.id, id);
-      socket.close();
-    });
-
-    test(`a client that joins no namespace is closed, ${name}`, async () => {
-      const socket = await open(server, transports);
-      await nextEvent(socket, 'close');
-    });
-
     test(`an invalid packet closes the session, ${name}`, async () => {
       const socket = await join(server, 'broken', transports);
       socket.send('9');
@@ -69,3 +55,26 @@ describeBoth('engine.io-client', (server) => {
     });
   }
 });
+
+describeBoth(
+  'times of engine.io-client',
+  (server) => {
+    test('pings keep the sessions of all transports alive', async () => {
+      const sockets = await Promise.all(
+        Object.values(TRANSPORTS).map((transports) => join(server, 'pinged', transports)),
+      );
+      const ids = sockets.map(({ id }) => id);
+      await sleep(2 * (PING_INTERVAL_MS + HASTY.pingTimeoutMs));
+      for (const socket of sockets) await heartbeat(socket, 1);
+      assert.deepEqual(sockets.map(({ id }) => id), ids);
+      for (const socket of sockets) socket.close();
+    });
+
+    test('clients that join no namespace are closed, whatever the transport', async () => {
+      await Promise.all(
+        Object.values(TRANSPORTS).map(async (transports) => nextEvent(await open(server, transports), 'close')),
+      );
+    });
+  },
+  { times: HASTY },
+);

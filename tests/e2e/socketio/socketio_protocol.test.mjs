@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sleep } from '../support/client.mjs';
 import { EngineSocket } from '../support/engine.mjs';
-import { describeBoth, PING_INTERVAL_MS, PING_TIMEOUT_MS } from '../support/reference.mjs';
+import { describeBoth, HASTY, PING_INTERVAL_MS } from '../support/reference.mjs';
 import {
   connectError,
   connectSocketIo,
@@ -55,18 +55,27 @@ for (const [name, parser] of Object.entries(PARSERS))
           await client.connected();
           assert.ok('server_time' in (await client.ask('heartbeat', {})));
         });
-
-        test(`pings keep the session alive, ${transport}`, async () => {
-          const token = await server.token('ping');
-          const client = await connectSocketIo(server, 'ping', { token, transports, parser });
-          const { id } = client.socket;
-          await sleep(3 * (PING_INTERVAL_MS + PING_TIMEOUT_MS));
-          assert.equal(client.socket.id, id);
-          assert.ok('server_time' in (await client.ask('heartbeat', {})));
-        });
       }
     },
     { parser },
+  );
+
+for (const [name, parser] of Object.entries(PARSERS))
+  describeBoth(
+    `pings of Socket.IO clients, ${name}`,
+    (server) => {
+      test('pings keep the sessions of all transports alive', async () => {
+        const token = await server.token('ping');
+        const clients = await Promise.all(
+          Object.values(TRANSPORTS).map((transports) => connectSocketIo(server, 'ping', { token, transports, parser })),
+        );
+        const ids = clients.map(({ socket }) => socket.id);
+        await sleep(2 * (PING_INTERVAL_MS + HASTY.pingTimeoutMs));
+        for (const client of clients) assert.ok('server_time' in (await client.ask('heartbeat', {})));
+        assert.deepEqual(clients.map(({ socket }) => socket.id), ids);
+      });
+    },
+    { parser, times: HASTY },
   );
 
 describeBoth('Socket.IO packets', (server) => {
