@@ -11,7 +11,8 @@
  *   - LEDGER_OK for a write means that the write is durable. UNAVAILABLE and TIMEOUT for a write mean that
  *     it may or may not have happened. Every write is idempotent, so the caller repeats it.
  *   - A read that starts after a write was answered sees that write. Two operations in flight at the same
- *     time have no order.
+ *     time have no order, except that one client's messages of one sender to one chat get rising sequences, and
+ *     their completions run in that order.
  *   - A read that is documented to do so answers from one snapshot.
  *   - The bounds below hold for every request.
  * ledger_request.h describes what a backend implements; tests/conformance/ledger_suite.h tests all of this.

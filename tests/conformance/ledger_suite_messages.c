@@ -280,6 +280,40 @@ void ledger_suite_sequences_are_dense_under_concurrency(void **state)
     assert_non_null(strstr(harness_after(h, "c", "", 999, 5), " c#1000:s"));
 }
 
+/* ---- order ---- */
+
+enum { ORDERED_MESSAGES = 500 };
+
+struct ordered_send {
+    struct harness *harness;
+    uint64_t number; /* of this message, from 1 */
+};
+
+static void expect_in_order(void *arg, const struct ledger_append_outcome *outcome)
+{
+    struct ordered_send *send = arg;
+    assert_int_equal(outcome->status, LEDGER_OK);
+    assert_int_equal(outcome->sequence, send->number);
+    assert_int_equal(send->harness->answers + 1, send->number);
+    send->harness->answers++;
+}
+
+void ledger_suite_messages_of_one_sender_are_answered_in_order(void **state)
+{
+    struct harness *h = *state;
+    struct ordered_send sends[ORDERED_MESSAGES];
+    harness_chat_create(h, "c", "alice", "bob");
+    h->answers = 0;
+    for (unsigned i = 0; i < ORDERED_MESSAGES; i++) {
+        char id[16];
+        snprintf(id, sizeof(id), "%u", i);
+        sends[i] = (struct ordered_send){h, i + 1};
+        ledger_message_append(&h->client, SLICE("c"), SLICE("alice"), slice_of(id), slice_of(id),
+                              SLICE("text"), expect_in_order, &sends[i]);
+    }
+    harness_await(h, ORDERED_MESSAGES);
+}
+
 void ledger_suite_late_answers_are_dropped(void **state)
 {
     struct harness *h = *state;

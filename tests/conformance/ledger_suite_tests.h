@@ -38,6 +38,7 @@
     X(revocation_never_moves_back)                                                                 \
     X(every_request_is_answered_once)                                                              \
     X(sequences_are_dense_under_concurrency)                                                       \
+    X(messages_of_one_sender_are_answered_in_order)                                                \
     X(late_answers_are_dropped)
 
 #define LEDGER_SUITE_DECLARE(name) void ledger_suite_##name(void **state);

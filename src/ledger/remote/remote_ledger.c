@@ -29,7 +29,8 @@ struct remote_ledger {
     struct peer_dialer *dialer;
     struct remote_slots slots;
     struct buffer frame;             /* the request that is being encoded */
-    struct ledger_request *finished; /* requests to give back at the end of the turn */
+    struct ledger_request *finished; /* requests to give back at the end of the turn, in order */
+    struct ledger_request **finished_end;
     struct loop_task give_back;
     struct wheel_timer sweep;
     int64_t down_ms;    /* when the link broke; before the first link, the start */
@@ -70,6 +71,7 @@ static void run_remote_give_back(struct loop_task *task)
     struct remote_ledger *self = CONTAINER_OF(task, struct remote_ledger, give_back);
     struct ledger_request *chain = self->finished;
     self->finished = NULL;
+    self->finished_end = &self->finished;
     ledger_request_finish(chain);
 }
 
@@ -95,8 +97,9 @@ static void finish_remote_request(struct remote_ledger *self, struct ledger_requ
     else if (is_append && status == LEDGER_OK)
         ledger_count(request->outcome.append.duplicate ? &metrics->duplicates : &metrics->appends);
     atomic_fetch_sub(&self->held, 1);
-    request->next = self->finished;
-    self->finished = request;
+    request->next = NULL;
+    *self->finished_end = request;
+    self->finished_end = &request->next;
     loop_defer(&self->loop, &self->give_back);
 }
 
@@ -116,9 +119,10 @@ static void fail_remote_slot(struct remote_ledger *self, uint32_t index, enum le
 
 static void fail_all_remote_slots(struct remote_ledger *self)
 {
-    for (uint32_t i = 0; i < self->slots.used_end; i++)
-        if (self->slots.slots[i].request)
-            fail_remote_slot(self, i, LEDGER_UNAVAILABLE);
+    const struct list *in_flight = &self->slots.in_flight;
+    while (!list_empty(in_flight))
+        fail_remote_slot(self, remote_slots_index(&self->slots, in_flight->next),
+                         LEDGER_UNAVAILABLE);
 }
 
 /* Stops the loop once nothing is held, or after REMOTE_LEDGER_CLOSE_MS. */
@@ -188,9 +192,12 @@ static void on_remote_link_opened(struct peer_dialer *dialer, void *arg, struct 
     (void)dialer;
     log_info("ledger_reached", "name=%s in_flight=%zu", log_quote(name), self->slots.count);
     set_remote_reach(self, UP);
-    for (uint32_t i = 0; i < self->slots.used_end; i++)
-        if (self->slots.slots[i].request)
-            send_remote_slot(self, i);
+    struct list *at = self->slots.in_flight.next;
+    while (at != &self->slots.in_flight) {
+        uint32_t index = remote_slots_index(&self->slots, at);
+        at = at->next;
+        send_remote_slot(self, index);
+    }
 }
 
 static void on_remote_frame(struct peer_dialer *dialer, void *arg, struct slice frame)
@@ -233,6 +240,17 @@ static const struct peer_dialer_owner dialer_owner = {.on_opened = on_remote_lin
 
 /* ---- time ---- */
 
+static void fail_abandoned_remote_slots(struct remote_ledger *self)
+{
+    struct list *at = self->slots.in_flight.next;
+    while (at != &self->slots.in_flight) {
+        uint32_t index = remote_slots_index(&self->slots, at);
+        at = at->next;
+        if (is_request_abandoned(self->slots.slots[index].request))
+            fail_remote_slot(self, index, LEDGER_TIMEOUT);
+    }
+}
+
 static void on_remote_sweep_due(struct wheel_timer *timer)
 {
     struct remote_ledger *self = CONTAINER_OF(timer, struct remote_ledger, sweep);
@@ -246,9 +264,7 @@ static void on_remote_sweep_due(struct wheel_timer *timer)
     } else if (reach == DOWN && out_of_reach_ms >= REMOTE_LEDGER_RESEND_MS) {
         fail_all_remote_slots(self);
     } else {
-        for (uint32_t i = 0; i < self->slots.used_end; i++)
-            if (self->slots.slots[i].request && is_request_abandoned(self->slots.slots[i].request))
-                fail_remote_slot(self, i, LEDGER_TIMEOUT);
+        fail_abandoned_remote_slots(self);
     }
     stop_remote_loop_if_closing(self);
     loop_set_timer(&self->loop, &self->sweep, now_ms + SWEEP_MS);
@@ -317,6 +333,7 @@ struct ledger *remote_ledger_open(const struct remote_ledger_options *options)
     if (!self)
         return NULL;
     self->base.backend = &remote_backend;
+    self->finished_end = &self->finished;
     self->give_back.run = run_remote_give_back;
     self->sweep.fire = on_remote_sweep_due;
     random_init_system(&self->random);

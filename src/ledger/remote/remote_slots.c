@@ -1,5 +1,7 @@
 #include "ledger/remote/remote_slots.h"
 
+#include "base/container.h"
+
 #include <assert.h>
 
 enum { NO_SLOT = REMOTE_SLOTS, GENERATION_SHIFT = 32 };
@@ -7,6 +9,7 @@ enum { NO_SLOT = REMOTE_SLOTS, GENERATION_SHIFT = 32 };
 void remote_slots_init(struct remote_slots *slots)
 {
     slots->first_free = NO_SLOT;
+    list_init(&slots->in_flight);
 }
 
 uint32_t remote_slots_put(struct remote_slots *slots, struct ledger_request *request)
@@ -19,6 +22,7 @@ uint32_t remote_slots_put(struct remote_slots *slots, struct ledger_request *req
     assert(index < REMOTE_SLOTS);
     slots->slots[index].request = request;
     slots->slots[index].sends = 0;
+    list_append(&slots->in_flight, &slots->slots[index].place);
     slots->count++;
     return index;
 }
@@ -28,11 +32,17 @@ struct ledger_request *remote_slots_take(struct remote_slots *slots, uint32_t in
     struct remote_slot *slot = &slots->slots[index];
     struct ledger_request *request = slot->request;
     slot->request = NULL;
+    list_remove(&slot->place);
     slot->generation++;
     slot->next_free = slots->first_free;
     slots->first_free = index;
     slots->count--;
     return request;
+}
+
+uint32_t remote_slots_index(const struct remote_slots *slots, const struct list *place)
+{
+    return (uint32_t)(CONTAINER_OF(place, struct remote_slot, place) - slots->slots);
 }
 
 uint64_t remote_slots_id(const struct remote_slots *slots, uint32_t index)
