@@ -60,6 +60,7 @@ enum {
     LEDGER_CHAT_MEMBERS_MAX = 10000,
     LEDGER_CHATS_PAGE_MEMBERS_MAX = 20000, /* members in one page of chats; beyond it: has_more */
     LEDGER_CALLS_KEPT_MAX = 1000,          /* per user; older history is dropped */
+    LEDGER_CALLS_UNANSWERED_MAX = 20, /* of them, unanswered calls from one user to the other */
     LEDGER_LAST_SEEN_BATCH_MAX = 1024,
     LEDGER_REASON_BYTES_MAX = 32, /* why a call ended */
 };
@@ -411,7 +412,9 @@ struct ledger_call {
     uint32_t kept_max; /* for an append: calls kept per user; 0 or more than the bound: the bound */
 };
 
-/* Adds an ended call to the history of both users. The same id again changes nothing. */
+/* Adds an ended call to the history of both users. The same id again changes nothing. Of the unanswered calls from
+ * this caller to this callee only the latest LEDGER_CALLS_UNANSWERED_MAX are kept, so that nobody can push the
+ * calls of others out of the callee's history. */
 void ledger_call_append(struct ledger_client *client, const struct ledger_call *call,
                         ledger_change_done done, void *arg);
 

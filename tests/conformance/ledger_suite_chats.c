@@ -164,6 +164,32 @@ void ledger_suite_call_is_kept_for_both_users(void **state)
     expect(harness_calls(h, "dave", 0), "ok");
 }
 
+/* Anybody who may call a user must not be able to push the calls of others out of the user's history. */
+void ledger_suite_unanswered_calls_of_one_caller_are_bounded(void **state)
+{
+    struct harness *h = *state;
+    enum { CALLS = LEDGER_CALLS_UNANSWERED_MAX + 5 };
+    char id[16];
+    harness_call(h, "first", "alice", "bob", 1);
+    for (int i = 0; i < CALLS; i++) {
+        snprintf(id, sizeof(id), "k%d", i);
+        struct ledger_call call = {.id = slice_of(id),
+                                   .caller = SLICE("carol"),
+                                   .callee = SLICE("bob"),
+                                   .reason = SLICE("busy"),
+                                   .ended_at_ms = 1000 + i,
+                                   .kept_max = LEDGER_CALLS_UNANSWERED_MAX + 1};
+        ledger_call_append(&h->client, &call, harness_count_change, h);
+        harness_await(h, h->answers + 1);
+    }
+    for (int user = 0; user < 2; user++) {
+        harness_calls(h, user ? "bob" : "carol", LEDGER_PAGE_MAX);
+        assert_null(strstr(h->line.data, " k4:"));
+        assert_non_null(strstr(h->line.data, " k5:"));
+    }
+    assert_non_null(strstr(h->line.data, " first:"));
+}
+
 void ledger_suite_calls_are_bounded(void **state)
 {
     struct harness *h = *state;

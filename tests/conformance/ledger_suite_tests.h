@@ -25,6 +25,7 @@
     X(chat_members_are_bounded)                                                                    \
     X(call_is_kept_for_both_users)                                                                 \
     X(calls_are_bounded)                                                                           \
+    X(unanswered_calls_of_one_caller_are_bounded)                                                  \
     X(messages_get_dense_sequences)                                                                \
     X(repeated_message_returns_the_first_send)                                                     \
     X(block_stops_messages_in_a_chat_of_two)                                                       \

@@ -16,6 +16,20 @@ static bool insert_call_row(struct database *database, struct slice user,
     return query_run(&query) > 0;
 }
 
+static void delete_oldest_unanswered(struct database *database, struct slice user,
+                                     const struct ledger_call *call)
+{
+    static const char DELETE_UNANSWERED[] =
+        "DELETE FROM calls WHERE user_id = ?1 AND call_id IN "
+        "  (SELECT call_id FROM calls "
+        "   WHERE user_id = ?1 AND caller = ?2 AND callee = ?3 AND answered_at_ms = 0 "
+        "   ORDER BY ended_at_ms DESC, call_id DESC LIMIT -1 OFFSET ?4)";
+    struct query query =
+        query_open_texts(database, DELETE_UNANSWERED, user, call->caller, call->callee);
+    query_bind_int(&query, LEDGER_CALLS_UNANSWERED_MAX);
+    query_run(&query);
+}
+
 static void delete_oldest_calls(struct database *database, struct slice user, uint32_t kept_max)
 {
     static const char DELETE_OLD[] =
@@ -28,15 +42,22 @@ static void delete_oldest_calls(struct database *database, struct slice user, ui
     query_run(&query);
 }
 
+static bool add_call_to_history(struct database *database, struct slice user,
+                                const struct ledger_call *call)
+{
+    if (!insert_call_row(database, user, call))
+        return false;
+    if (call->answered_at_ms == 0)
+        delete_oldest_unanswered(database, user, call);
+    delete_oldest_calls(database, user, call->kept_max);
+    return true;
+}
+
 enum ledger_status sqlite_calls_append(struct database *database, struct ledger_request *request)
 {
     const struct ledger_call *call = request->input.call;
-    bool added_for_caller = insert_call_row(database, call->caller, call);
-    bool added_for_callee = insert_call_row(database, call->callee, call);
-    if (added_for_caller)
-        delete_oldest_calls(database, call->caller, call->kept_max);
-    if (added_for_callee)
-        delete_oldest_calls(database, call->callee, call->kept_max);
+    bool added_for_caller = add_call_to_history(database, call->caller, call);
+    bool added_for_callee = add_call_to_history(database, call->callee, call);
     request->outcome.change.changed = added_for_caller || added_for_callee;
     return LEDGER_OK;
 }
