@@ -12,6 +12,7 @@ struct call_command {
     struct call_plane *plane;
     struct call_device device;
     struct slice to;
+    bool callee_hides;    /* a call request: the caller may not see the callee's presence */
     struct slice call_id; /* SLICE_NONE: the call the user is in */
     struct slice data;
     call_plane_done done;

@@ -25,7 +25,8 @@ static bool call_events_is_declared(const struct call *call)
 void call_events_ring(struct delivery *delivery, const struct call *call)
 {
     struct message message = call_events_message(MESSAGE_CALL_INCOMING, call);
-    delivery_send(delivery, &call->callee.user_id, 1, &message, NULL);
+    if (!call->unheard)
+        delivery_send(delivery, &call->callee.user_id, 1, &message, NULL);
 }
 
 /* The answer goes to the caller and to the callee's other devices, for which the call ends with it. */
@@ -74,7 +75,7 @@ void call_events_ended(struct delivery *delivery, const struct call *call,
     struct slice both[] = {call->caller.user_id, call->callee.user_id};
     struct message ended = call_events_ended_message(call, call->reason);
     if (!call_events_is_declared(call))
-        delivery_send(delivery, both, 2, &ended, ending);
+        delivery_send(delivery, both, call->unheard ? 1 : 2, &ended, ending);
 }
 
 void call_events_signal(struct delivery *delivery, const struct call *call, struct slice from,
@@ -88,6 +89,6 @@ void call_events_signal(struct delivery *delivery, const struct call *call, stru
         .call = {.call_id = call->id, .from = from, .to = SLICE_NONE, .data = data}};
     if (other->device_id.data)
         delivery_send_device(delivery, other->user_id, other->device_id, &message);
-    else
+    else if (!call->unheard)
         delivery_send(delivery, &other->user_id, 1, &message, NULL);
 }

@@ -12,7 +12,9 @@
  * `in_call` of a user is another record, in the state store; it follows the call store (call_sync.h).
  *
  * A callee who may not be called, one who is not connected and one who does not exist look the same:
- * CALL_UNAVAILABLE. So do a call of other users and a call that does not exist: NOT_FOUND.
+ * CALL_UNAVAILABLE. A callee who hides presence from the caller rings until the timeout, connected or not, in
+ * another call or not, because a call must not tell what privacy hides. A call of other users and a call that
+ * does not exist look the same too: NOT_FOUND.
  *
  * A device that connects while it is in a call, or while a call rings for its user, gets the state by
  * call_ringing, call_accepted or call_incoming. A device that gets none of them is in no call.

@@ -1,4 +1,4 @@
-/* Call requests: check that the callee may be called and is connected, then make the call store's transition. */
+/* Call requests: check that the callee may be called and, unless the callee hides it, is connected; then make the call store's transition. */
 #include "calls/call_command.h"
 #include "calls/call_events.h"
 #include "calls/call_outcome.h"
@@ -31,6 +31,11 @@ static void on_call_requested(void *arg, const struct call_answer *answer)
         call_outcome_answered(plane, answer->call);
         break;
     case CALL_CALLEE_BUSY:
+        if (command->callee_hides) {
+            call_store_ring_unheard(plane->store, command->call_id, &command->device, command->to,
+                                    on_call_requested, command);
+            return;
+        }
         call_outcome_busy(plane, command->call_id, command->device.user_id, command->to);
         call_command_refuse_result(command, answer);
         return;
@@ -48,7 +53,7 @@ static void on_callee_routed(void *arg, enum state_status status, const struct s
     struct call_command *command = arg;
     if (status != STATE_OK)
         call_command_refuse(command, ERROR_SERVICE_UNAVAILABLE, "the state store is out of reach");
-    else if (routes->count == 0)
+    else if (routes->count == 0 && !command->callee_hides)
         call_command_refuse(command, ERROR_CALL_UNAVAILABLE, UNAVAILABLE);
     else
         call_store_request(command->plane->store, command->call_id, &command->device, command->to,
@@ -57,6 +62,7 @@ static void on_callee_routed(void *arg, enum state_status status, const struct s
 
 static void call_request_permit(struct call_command *command, const struct ledger_profile *callee)
 {
+    command->callee_hides = privacy_decide(command->device.user_id, callee).view == PRIVACY_HIDDEN;
     if (privacy_allows_call(command->device.user_id, callee))
         state_routes(command->plane->presence->store, &command->to, 1, on_callee_routed, command);
     else

@@ -231,6 +231,38 @@ static void a_user_in_a_call_is_busy(void **state)
     call_world_check(&cast->world);
 }
 
+static void disconnect_bob(struct cast *cast)
+{
+    call_world_disconnect(cast->bob);
+    call_world_disconnect(cast->bob_other);
+}
+
+/* A callee who hides presence rings until the timeout, in whatever state: a call is no presence query. */
+static void a_hidden_callee_rings_until_the_timeout(void **state)
+{
+    enum { FREE, BUSY, OFFLINE, LEAVES, STATES };
+    for (int callee = FREE; callee < STATES; callee++) {
+        struct cast *cast = *state;
+        fake_ledger_show(&cast->world.ledger, "bob", LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_NOBODY);
+        if (callee == BUSY)
+            start_call(cast);
+        if (callee == OFFLINE)
+            disconnect_bob(cast);
+        unsigned heard = cast->bob->event_count;
+        assert_true(call_world_request(cast->carol, "bob", "d"));
+        assert_int_equal(cast->bob->event_count,
+                         callee == BUSY || callee == OFFLINE ? heard : heard + 1);
+        if (callee == LEAVES)
+            disconnect_bob(cast);
+        call_world_pass(&cast->world, CALL_WORLD_RING_MS - CALL_WORLD_TICK_MS);
+        assert_int_equal(cast->carol->picture, PICTURE_CALLING);
+        call_world_pass(&cast->world, 2 * CALL_WORLD_TICK_MS);
+        expect_last_event(cast->carol, "call_ended timeout");
+        tear_down(state);
+        set_up(state);
+    }
+}
+
 static void simultaneous_call_requests_become_one_call(void **state)
 {
     struct cast *cast = *state;
@@ -547,6 +579,7 @@ int main(void)
         TEST(every_callee_who_cannot_be_called_looks_unavailable),
         TEST(a_failing_ledger_refuses_a_call_request),
         TEST(a_user_in_a_call_is_busy),
+        TEST(a_hidden_callee_rings_until_the_timeout),
         TEST(simultaneous_call_requests_become_one_call),
         TEST(calls_of_other_users_are_not_found),
         TEST(signals_reach_only_the_other_side),

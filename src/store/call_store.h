@@ -15,6 +15,9 @@
  * Each operation is one atomic transition and returns what happened. So of many devices and gateways exactly
  * one makes the transition, and its gateway notifies the others.
  *
+ * A caller who may not know whether the callee is in a call gets a call that the callee does not hear (ring_unheard()):
+ * it rings until its timeout. The callee is no party of it, and appears in the record for the history only.
+ *
  * A party takes part with one device: the caller with the device that requested, the callee with the device
  * that answered. A connection of that device holds the party: renew() keeps it, detach() records that the
  * connection is gone, attach() that the device has a new one. A party is lost when its device stays detached
@@ -75,6 +78,7 @@ struct call {
     enum call_reason reason;
     struct call_device caller;
     struct call_device callee; /* user_id is SLICE_NONE if the call was declared */
+    bool unheard;              /* the callee must not be told about this call */
     int64_t started_at_ms;     /* wall clock, like the next two */
     int64_t answered_at_ms;    /* 0: never */
     int64_t ended_at_ms;       /* 0: not yet */
@@ -112,6 +116,9 @@ typedef void (*call_device_lost)(void *arg, const struct ulid *conn_id);
 struct call_store_operations {
     void (*request)(struct call_store *store, struct slice id, const struct call_device *caller,
                     struct slice callee, call_answer_done done, void *arg);
+    void (*ring_unheard)(struct call_store *store, struct slice id,
+                         const struct call_device *caller, struct slice callee,
+                         call_answer_done done, void *arg);
     void (*declare)(struct call_store *store, struct slice id, const struct call_device *caller,
                     call_answer_done done, void *arg);
     void (*answer)(struct call_store *store, struct slice id, const struct call_device *callee,
@@ -143,6 +150,15 @@ static inline void call_store_request(struct call_store *store, struct slice id,
                                       call_answer_done done, void *arg)
 {
     store->operations->request(store, id, caller, callee, done, arg);
+}
+
+/* Makes a call ring that the callee does not hear, whatever the callee does: DONE, REPEATED, GLARE, CALLER_BUSY,
+ * ID_TAKEN. */
+static inline void call_store_ring_unheard(struct call_store *store, struct slice id,
+                                           const struct call_device *caller, struct slice callee,
+                                           call_answer_done done, void *arg)
+{
+    store->operations->ring_unheard(store, id, caller, callee, done, arg);
 }
 
 /* Puts a user into an accepted call without a known callee: DONE, CALLER_BUSY, ID_TAKEN. */

@@ -84,6 +84,14 @@ enum call_result harness_request(struct harness *harness, const char *id, struct
     return await_result(harness);
 }
 
+enum call_result harness_ring_unheard(struct harness *harness, const char *id,
+                                      struct call_device caller, const char *callee)
+{
+    call_store_ring_unheard(begin_operation(harness), slice_of(id), &caller, slice_of(callee),
+                            on_call_answered, harness);
+    return await_result(harness);
+}
+
 enum call_result harness_declare(struct harness *harness, const char *id, struct call_device caller)
 {
     call_store_declare(begin_operation(harness), slice_of(id), &caller, on_call_answered, harness);

@@ -30,6 +30,8 @@ struct call_device harness_device(const char *user, unsigned number, unsigned co
 
 enum call_result harness_request(struct harness *harness, const char *id, struct call_device caller,
                                  const char *callee);
+enum call_result harness_ring_unheard(struct harness *harness, const char *id,
+                                      struct call_device caller, const char *callee);
 enum call_result harness_declare(struct harness *harness, const char *id,
                                  struct call_device caller);
 enum call_result harness_answer(struct harness *harness, const char *id, struct call_device callee);

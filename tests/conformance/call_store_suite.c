@@ -144,6 +144,39 @@ static void user_is_in_at_most_one_call(void **state)
     assert_int_equal(harness_get(harness, NULL, "carol"), CALL_NOT_FOUND);
 }
 
+static void unheard_call_rings_until_its_timeout_without_its_callee(void **state)
+{
+    struct harness *harness = *state;
+    struct call_device carol = harness_device("carol", 0, 1), dave = harness_device("dave", 0, 1);
+    make_accepted_call(harness);
+    assert_int_equal(harness_request(harness, "d", carol, "bob"), CALL_CALLEE_BUSY);
+    assert_int_equal(harness_ring_unheard(harness, "d", carol, "bob"), CALL_DONE);
+    assert_int_equal(harness->call.state, CALL_RINGING);
+    assert_true(harness->call.unheard);
+    assert_int_equal(harness_request(harness, "d", carol, "bob"), CALL_REPEATED);
+    assert_true(harness->call.unheard);
+    assert_int_equal(harness_request(harness, "e", carol, "dave"), CALL_CALLER_BUSY);
+    assert_int_equal(harness_request(harness, "e", dave, "carol"), CALL_CALLEE_BUSY);
+    assert_int_equal(harness_answer(harness, "d", bob()), CALL_NOT_FOUND);
+    assert_int_equal(harness_reject(harness, "d", "bob"), CALL_NOT_FOUND);
+    assert_int_equal(harness_end(harness, "d", "bob"), CALL_NOT_FOUND);
+    assert_int_equal(harness_get(harness, "d", "bob"), CALL_NOT_FOUND);
+    assert_int_equal(harness_get(harness, NULL, "bob"), CALL_DONE);
+    assert_true(slice_is(harness->call.id, "c"));
+    assert_int_equal(harness_end(harness, "c", "bob"), CALL_DONE);
+    assert_int_equal(harness_attach(harness, bob()), CALL_NOT_FOUND);
+    harness_pass(harness, harness->backend->ring_timeout_ms - 1);
+    assert_true(harness_renew(harness, carol));
+    assert_int_equal(harness_reap(harness, CALL_REAP_MAX), 0);
+    harness_pass(harness, 1);
+    assert_int_equal(harness_reap(harness, CALL_REAP_MAX), 1);
+    assert_true(slice_is(harness->ended[0].id, "d"));
+    assert_true(harness->ended[0].unheard);
+    assert_int_equal(harness->ended[0].reason, CALL_REASON_TIMEOUT);
+    assert_true(slice_is(harness->ended[0].callee.user_id, "bob"));
+    assert_int_equal(harness_request(harness, "e", dave, "carol"), CALL_DONE);
+}
+
 static void id_of_a_kept_call_is_taken(void **state)
 {
     struct harness *harness = *state;
@@ -385,6 +418,7 @@ int call_store_suite_run(const struct call_store_suite_backend *backend)
         TEST(only_the_callee_may_answer_or_reject),
         TEST(user_who_is_no_party_gets_not_found),
         TEST(user_is_in_at_most_one_call),
+        TEST(unheard_call_rings_until_its_timeout_without_its_callee),
         TEST(id_of_a_kept_call_is_taken),
         TEST(crossing_requests_become_one_call),
         TEST(late_operation_finds_the_ended_call),

@@ -1,8 +1,9 @@
--- A call: while it lives, the index has it, so that its end is found, and both users claim to be in it.
+-- A call: while it lives, the index has it, so that its end is found, and its users claim to be in it (the callee
+-- of an unheard call does not).
 local LIVES = {preparing = false, ringing = true, accepted = true}
 if not is(key, 'hash') then return answer end
 lives_at_most(key, HOUR, 'cache_ttl_bounded')
-local record = redis.call('HMGET', key, 'id', 'claim', 'state', 'caller', 'callee')
+local record = redis.call('HMGET', key, 'id', 'claim', 'state', 'caller', 'callee', 'unheard')
 local id, claim, state = record[1], record[2], record[3]
 if state == 'ended' then return answer end
 local shard = cluster and string.match(name, '^({%d+}:)') or ''
@@ -18,7 +19,8 @@ local index = 'calls:due' .. (cluster and ':' .. string.sub(shard, 1, -2) or '')
 if not is(index, 'zset') or not redis.call('ZSCORE', index, id) then
   found('calls_end', index .. ' lacks ' .. id .. ', so it would never end')
 end
-for _, user in ipairs(LIVES[state] and {record[4] or '', record[5] or ''} or {}) do
+local callee = record[6] ~= '1' and record[5] or ''
+for _, user in ipairs(LIVES[state] and {record[4] or '', callee} or {}) do
   if user ~= '' then
     local held = 'user:' .. name_of(user) .. ':call'
     found_unless('one_call_a_user', held .. ' does not name ' .. id .. ', which lives', claim .. id, held, 'GET', held)

@@ -68,6 +68,7 @@ struct call memory_call_borrow(const struct memory_call *call)
         .reason = call->reason,
         .caller = borrow_memory_party(&call->caller),
         .callee = borrow_memory_party(&call->callee),
+        .unheard = call->unheard,
         .started_at_ms = call->started_at_ms,
         .answered_at_ms = call->answered_at_ms,
         .ended_at_ms = call->ended_at_ms,

@@ -26,6 +26,7 @@ struct memory_call {
     struct list waiting;    /* on `ringing` or `ended`; on neither while ACCEPTED */
     enum call_state state;
     enum call_reason reason;
+    bool unheard; /* the callee is no party: not in `users`, and found by no operation */
     struct memory_party caller;
     struct memory_party callee;
     int64_t due_at_ms;

@@ -62,7 +62,9 @@ static struct memory_party *find_party_of_call(const struct memory_call_table *t
     struct memory_call *call = find_memory_call(table, id);
     if (call && slice_equal(memory_party_user(&call->caller), user_id))
         return &call->caller;
-    return call && slice_equal(memory_party_user(&call->callee), user_id) ? &call->callee : NULL;
+    return call && !call->unheard && slice_equal(memory_party_user(&call->callee), user_id)
+               ? &call->callee
+               : NULL;
 }
 
 /* ---- parties ---- */
@@ -89,8 +91,9 @@ static void bind_memory_party_device(struct memory_call_table *table, struct mem
 
 static void remove_memory_party(struct memory_call_table *table, struct memory_party *party)
 {
+    bool is_unheard = party->call->unheard && memory_party_is_callee(party);
     list_remove(&party->waiting);
-    if (party->user_len)
+    if (party->user_len && !is_unheard)
         table_remove(&table->users, &party->node);
 }
 
@@ -137,17 +140,18 @@ static void set_memory_call_state(struct memory_call_table *table, struct memory
 /* Returns a ringing call whose caller is bound to a device; NULL when out of memory. */
 static struct memory_call *make_ringing_call(struct memory_call_table *table, struct slice id,
                                              const struct call_device *caller, struct slice callee,
-                                             const struct clock *now)
+                                             bool unheard, const struct clock *now)
 {
     struct memory_call *call = memory_call_make(id, caller->user_id, callee);
     if (!call)
         return NULL;
+    call->unheard = unheard;
     call->started_at_ms = now->wall_ms;
     call->due_at_ms = now->now_ms + table->options.ring_timeout_ms;
     table_insert(&table->calls, &call->node, id);
     list_append(&table->ringing, &call->waiting);
     table_insert(&table->users, &call->caller.node, caller->user_id);
-    if (callee.len)
+    if (callee.len && !unheard)
         table_insert(&table->users, &call->callee.node, callee);
     bind_memory_party_device(table, &call->caller, caller, now);
     assert_memory_call(table, call);
@@ -163,7 +167,8 @@ static void accept_memory_call(struct memory_call_table *table, struct memory_ca
 
 enum call_result memory_call_table_request(struct memory_call_table *table, struct slice id,
                                            const struct call_device *caller, struct slice callee,
-                                           const struct clock *now, struct memory_call **call)
+                                           bool unheard, const struct clock *now,
+                                           struct memory_call **call)
 {
     assert(!slice_equal(caller->user_id, callee));
     struct memory_call *known = find_memory_call(table, id);
@@ -188,9 +193,9 @@ enum call_result memory_call_table_request(struct memory_call_table *table, stru
     }
     if (known)
         return CALL_ID_TAKEN;
-    if (find_party_of_user(table, callee))
+    if (!unheard && find_party_of_user(table, callee))
         return CALL_CALLEE_BUSY;
-    *call = make_ringing_call(table, id, caller, callee, now);
+    *call = make_ringing_call(table, id, caller, callee, unheard, now);
     return *call ? CALL_DONE : CALL_UNAVAILABLE;
 }
 
@@ -204,7 +209,7 @@ enum call_result memory_call_table_declare(struct memory_call_table *table, stru
         return CALL_CALLER_BUSY;
     if (find_memory_call(table, id))
         return CALL_ID_TAKEN;
-    *call = make_ringing_call(table, id, caller, SLICE_NONE, now);
+    *call = make_ringing_call(table, id, caller, SLICE_NONE, false, now);
     if (!*call)
         return CALL_UNAVAILABLE;
     set_memory_call_state(table, *call, CALL_ACCEPTED, CALL_REASON_NONE, now);

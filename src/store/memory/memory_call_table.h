@@ -3,7 +3,7 @@
  * (memory_calls.c holds the lock around every function).
  *
  * A call is in `calls` from its beginning until it is forgotten. While it is not ENDED, each of its parties is
- * in `users`, which makes the user busy. Four lists hold what waits, each in the order in which its entries
+ * in `users`, which makes the user busy. The callee of an unheard call is no party. Four lists hold what waits, each in the order in which its entries
  * fall due, since all entries of a list wait equally long:
  *
  *   ringing    calls      ring timeout      nobody answered
@@ -34,10 +34,11 @@ bool memory_call_table_init(struct memory_call_table *table,
                             const struct memory_calls_options *options);
 void memory_call_table_free(struct memory_call_table *table);
 
-/* The transitions of the port. `*call` is the call of the answer, or NULL; it belongs to the table. */
+/* The transitions of the port; `unheard` makes a request a ring_unheard(). `*call` is the call of the answer, or NULL; it belongs to the table. */
 enum call_result memory_call_table_request(struct memory_call_table *table, struct slice id,
                                            const struct call_device *caller, struct slice callee,
-                                           const struct clock *now, struct memory_call **call);
+                                           bool unheard, const struct clock *now,
+                                           struct memory_call **call);
 enum call_result memory_call_table_declare(struct memory_call_table *table, struct slice id,
                                            const struct call_device *caller,
                                            const struct clock *now, struct memory_call **call);

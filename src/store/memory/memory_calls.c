@@ -72,7 +72,18 @@ static void memory_calls_request(struct call_store *store, struct slice id,
     struct memory_calls_port *port = memory_calls_port_of(store);
     struct memory_call *call;
     enum call_result result = memory_call_table_request(lock_memory_call_table(port), id, caller,
-                                                        callee, port->clock, &call);
+                                                        callee, false, port->clock, &call);
+    answer_memory_call(port, result, call, done, arg);
+}
+
+static void memory_calls_ring_unheard(struct call_store *store, struct slice id,
+                                      const struct call_device *caller, struct slice callee,
+                                      call_answer_done done, void *arg)
+{
+    struct memory_calls_port *port = memory_calls_port_of(store);
+    struct memory_call *call;
+    enum call_result result = memory_call_table_request(lock_memory_call_table(port), id, caller,
+                                                        callee, true, port->clock, &call);
     answer_memory_call(port, result, call, done, arg);
 }
 
@@ -188,6 +199,7 @@ static void memory_calls_free_port(struct call_store *store)
 
 static const struct call_store_operations MEMORY_CALLS_OPERATIONS = {
     .request = memory_calls_request,
+    .ring_unheard = memory_calls_ring_unheard,
     .declare = memory_calls_declare,
     .answer = memory_calls_answer,
     .reject = memory_calls_reject,

@@ -58,20 +58,38 @@ static void start_call_operation(struct call_store *store, const struct call_ope
 
 /* ---- the port ---- */
 
+static void start_call_request(struct call_store *store, const struct call_operation *plan)
+{
+    struct call_operation *operation = begin_call_operation(store, plan);
+    if (operation)
+        redis_call_request(operation);
+}
+
 static void redis_call_store_request(struct call_store *store, struct slice id,
                                      const struct call_device *caller, struct slice callee,
                                      call_answer_done done, void *arg)
 {
-    struct call_operation *operation =
-        begin_call_operation(store, &(struct call_operation){.done = done,
-                                                             .arg = arg,
-                                                             .id = id,
-                                                             .user = caller->user_id,
-                                                             .device = caller->device_id,
-                                                             .callee = callee,
-                                                             .conn_id = caller->conn_id});
-    if (operation)
-        redis_call_request(operation);
+    start_call_request(store, &(struct call_operation){.done = done,
+                                                       .arg = arg,
+                                                       .id = id,
+                                                       .user = caller->user_id,
+                                                       .device = caller->device_id,
+                                                       .callee = callee,
+                                                       .conn_id = caller->conn_id});
+}
+
+static void redis_call_store_ring_unheard(struct call_store *store, struct slice id,
+                                          const struct call_device *caller, struct slice callee,
+                                          call_answer_done done, void *arg)
+{
+    start_call_request(store, &(struct call_operation){.done = done,
+                                                       .arg = arg,
+                                                       .id = id,
+                                                       .user = caller->user_id,
+                                                       .device = caller->device_id,
+                                                       .callee = callee,
+                                                       .conn_id = caller->conn_id,
+                                                       .unheard = true});
 }
 
 static void redis_call_store_declare(struct call_store *store, struct slice id,
@@ -149,6 +167,7 @@ static void redis_call_store_free(struct call_store *store)
 
 static const struct call_store_operations OPERATIONS = {
     .request = redis_call_store_request,
+    .ring_unheard = redis_call_store_ring_unheard,
     .declare = redis_call_store_declare,
     .answer = redis_call_store_answer,
     .reject = redis_call_store_reject,

@@ -64,6 +64,7 @@ struct call_operation {
     size_t side_count;
     size_t next_side; /* index into `order` */
     size_t checks;
+    bool unheard; /* the callee's claim is not taken */
     bool prepared;
     struct list place;        /* in calls->paused */
     struct wheel_timer pause; /* until the next check */

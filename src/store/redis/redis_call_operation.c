@@ -190,6 +190,7 @@ enum {
     AT_STARTED = AT_CALLEE + 3,
     AT_ANSWERED,
     AT_ENDED,
+    AT_UNHEARD,
     CALL_REPLY_ITEMS,
 };
 
@@ -233,6 +234,7 @@ bool redis_call_parse_reply(const struct resp_value *reply, struct call *call)
         .started_at_ms = redis_store_integer(&items[AT_STARTED]),
         .answered_at_ms = redis_store_integer(&items[AT_ANSWERED]),
         .ended_at_ms = redis_store_integer(&items[AT_ENDED]),
+        .unheard = items[AT_UNHEARD].type == RESP_TEXT && items[AT_UNHEARD].text.len > 0,
     };
     return state <= CALL_ENDED && reason < CALL_REASON_COUNT && call->id.len > 0 &&
            call->id.len <= CALL_ID_BYTES_MAX &&

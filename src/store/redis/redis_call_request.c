@@ -196,7 +196,8 @@ static void prepare_call(struct call_operation *operation)
     redis_call_run(operation->calls, "prepare", operation->id,
                    REDIS_ARGS(call_claim_nonce(&operation->claim), operation->user,
                               operation->device, (struct slice){operation->conn, ULID_TEXT_LEN},
-                              operation->callee.data ? operation->callee : SLICE("")),
+                              operation->callee.data ? operation->callee : SLICE(""),
+                              operation->unheard ? SLICE("1") : SLICE("")),
                    on_call_prepared, operation);
 }
 
@@ -219,9 +220,9 @@ void redis_call_request(struct call_operation *operation)
     ulid_write(operation->claim.bytes, &nonce);
     memcpy(operation->claim.bytes + ULID_TEXT_LEN, operation->id.data, operation->id.len);
     operation->claim.len = ULID_TEXT_LEN + operation->id.len;
-    operation->side_count = operation->callee.data ? CALL_SIDES : 1;
-    bool callee_first =
-        operation->callee.data && id_list_compare(operation->callee, operation->user) < 0;
+    operation->side_count = operation->callee.data && !operation->unheard ? CALL_SIDES : 1;
+    bool callee_first = operation->side_count == CALL_SIDES &&
+                        id_list_compare(operation->callee, operation->user) < 0;
     operation->order[0] = callee_first ? CALLEE : CALLER;
     operation->order[1] = callee_first ? CALLER : CALLEE;
     redis_call_run_claim(operation->calls, operation->user, REDIS_ARGS(SLICE("read"), SLICE("")),

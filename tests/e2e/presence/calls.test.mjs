@@ -1,7 +1,7 @@
 /** Calls from ringing to the history, with several devices on both sides. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { closeAll, connect, eventually, metric, rest, sleep } from '../support/client.mjs';
+import { closeAll, connect, eventually, metric, rest, setVisibility, sleep } from '../support/client.mjs';
 import {
   befriend,
   block,
@@ -179,6 +179,29 @@ test('every reason why a user cannot be called gives the same answer, byte for b
   assert.equal(JSON.parse(answers[0]).code, 'CALL_UNAVAILABLE');
   assert.equal(new Set(answers).size, 1, answers.join('\n'));
   await expectSilence(...devices);
+});
+
+test('a callee who shows presence to nobody rings until the timeout, whatever they do', async () => {
+  const scene = await setUpPair();
+  const { bob } = scene.names;
+  await setVisibility(server, bob, 'nobody');
+  await talk(scene);
+  const [carol, offline, leaver] = uniqueUsers('carol', 'offline', 'leaver');
+  for (const callee of [bob, offline, leaver]) await befriend(server, carol, callee);
+  for (const callee of [offline, leaver]) await setVisibility(server, callee, 'nobody');
+  const caller = await connect(server, carol);
+  const leaving = await connect(server, leaver);
+  for (const to of [bob, offline, leaver]) {
+    const ringing = await caller.ask({ type: 'call_request', to });
+    assert.equal(ringing.type, 'call_ringing', JSON.stringify(ringing));
+    if (to === leaver) leaving.socket.close();
+    await expectOk(caller, { type: 'call_signal', call_id: ringing.call_id, data: { ice: 1 } });
+    await expectEnded(caller, ringing.call_id, 'timeout');
+  }
+  await expectSilence(scene.bob, scene.bobOther);
+  const reasons = (await waitForHistory(carol, 3)).map(({ reason }) => reason);
+  assert.deepEqual(reasons, ['timeout', 'timeout', 'timeout']);
+  assert.equal((await waitForHistory(offline, 1))[0].direction, 'incoming');
 });
 
 test('a user in a call is busy in both directions, and the calls of others are not found', async () => {

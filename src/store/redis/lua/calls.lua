@@ -8,6 +8,8 @@
 --                    ▼
 --                 removed
 --
+-- The callee of a call whose field `unheard` is 1 is no party of it: no operation of that user finds the call.
+--
 -- A call that has not ended is in the index with its earliest deadline. An ended call stays in the index until the
 -- gateway that ended it acknowledges the end: if that gateway dies first, another one notifies the parties.
 local index, record = KEYS[1], KEYS[2]
@@ -20,7 +22,7 @@ local EXTRA_MS = 60000 -- a record outlives its deadline by this much, so that t
 local now = time_now(ARGV[2])
 
 local TEXTS = {'id', 'claim', 'state', 'reason', 'caller', 'caller_device', 'caller_conn', 'caller_held',
-  'callee', 'callee_device', 'callee_conn', 'callee_held'}
+  'callee', 'callee_device', 'callee_conn', 'callee_held', 'unheard'}
 local TIMES = {'due_at', 'caller_due_at', 'callee_due_at', 'started_at', 'answered_at', 'ended_at'}
 local STATES = {preparing = true, ringing = true, accepted = true, ended = true}
 
@@ -71,7 +73,7 @@ end
 local function reply(result, call)
   return {result, call.id, call.claim, call.state, call.reason, call.caller, call.caller_device,
     call.caller_conn, call.callee, call.callee_device, call.callee_conn, call.started_at, call.answered_at,
-    call.ended_at}
+    call.ended_at, call.unheard}
 end
 
 local NOT_FOUND = {'none'}
@@ -100,18 +102,18 @@ local function find_call(nonce, user)
   if not call or call.state == 'preparing' then return nil end
   if nonce ~= '' and (call.claim ~= nonce or call.state == 'ended') then return nil end
   if call.caller == user then return call, 'caller' end
-  if call.callee == user then return call, 'callee' end
+  if call.callee == user and call.unheard == '' then return call, 'callee' end
 end
 
 local operations = {}
 
-function operations.prepare(id, nonce, caller, device, conn, callee)
+function operations.prepare(id, nonce, caller, device, conn, callee, unheard)
   if load_call(record) then return {'taken'} end
   redis.call('DEL', record)
   save_call(record, {id = id, claim = nonce, state = 'preparing', reason = 'none', due_at = now + PREPARE_MS,
     caller = caller, caller_device = device, caller_conn = conn, caller_held = '1', caller_due_at = 0,
     callee = callee, callee_device = '', callee_conn = '', callee_held = '', callee_due_at = 0,
-    started_at = 0, answered_at = 0, ended_at = 0})
+    unheard = unheard, started_at = 0, answered_at = 0, ended_at = 0})
   return {'prepared'}
 end
 
