@@ -4,10 +4,12 @@
  * It has two screens: joining, and the main screen (main_screen.js).
  *
  * URL: `?name=bob` joins at once, `&watch=alice,carol` also subscribes to their presence, and
- * `&chat=alice` opens the chat with a contact.
+ * `&chat=alice` opens the chat with a contact, `&group=team` that of a group.
  */
 import { Names } from './names.js';
 import { MainScreen } from './main_screen.js';
+import { TabMemory } from './tab_memory.js';
+import { followWindowHeight } from './window_height.js';
 
 const SUGGESTIONS = 4;
 
@@ -17,18 +19,20 @@ class Page {
   #screen = null;
   #name = null;
   #names = new Names((name) => this.#screen?.watch(name));
+  #memory = new TabMemory();
 
   constructor() {
     byId('join-form').addEventListener('submit', (event) => {
       event.preventDefault();
       this.#join(byId('join-name').value.trim());
     });
-    window.addEventListener('pagehide', () => this.#screen?.hangUp());
     this.#showJoin();
     const address = new URLSearchParams(location.search);
     const name = address.get('name')?.trim();
     const watch = (address.get('watch') ?? '').split(',').filter(Boolean);
-    if (name) this.#join(name, { watch, chat: address.get('chat') });
+    const [chat, group] = [address.get('chat'), address.get('group')];
+    if (name) this.#join(name, { watch, chat, group });
+    else byId('join-name').focus({ preventScroll: true });
   }
 
   async #join(name, arrival = {}) {
@@ -38,12 +42,14 @@ class Page {
     this.#screen = new MainScreen({
       name,
       names: this.#names,
+      memory: this.#memory,
       onLeave: () => this.#leave(),
       onEnded: (error) => this.#onEnded(error),
       onTitle: (note) => this.#setTitle(note),
-      onChat: (chat) => setAddress(chat === null ? { name } : { name, chat }),
+      onChat: (chat) => setAddress({ name, ...addressOf(chat) }),
     });
-    setAddress(arrival.chat ? { name, chat: arrival.chat } : { name });
+    const { chat, group } = arrival;
+    setAddress({ name, ...(chat && { chat }), ...(group && { group }) });
     byId('join').hidden = true;
     byId('main-screen').hidden = false;
     this.#setTitle('');
@@ -78,6 +84,7 @@ class Page {
     const chips = this.#names.suggest(SUGGESTIONS).map((name) => {
       const button = document.createElement('button');
       button.type = 'button';
+      button.dir = 'auto';
       button.textContent = name;
       button.addEventListener('click', () => this.#join(name));
       const item = document.createElement('li');
@@ -94,4 +101,10 @@ function setAddress(parameters) {
   history.replaceState(null, '', query === '' ? '/' : `/?${query}`);
 }
 
+function addressOf(chat) {
+  if (chat === null) return {};
+  return chat.isGroup ? { group: chat.chatId } : { chat: chat.peer };
+}
+
+followWindowHeight();
 new Page();

@@ -107,6 +107,18 @@ export class Backend {
     return this.#request('POST', '/v1/chats', { chat_id: chatId, members });
   }
 
+  chat(chatId) {
+    return this.#request('GET', `/v1/chats/${part(chatId)}`);
+  }
+
+  addMember(chatId, name) {
+    return this.#request('PUT', `/v1/chats/${part(chatId)}/members/${part(name)}`);
+  }
+
+  removeMember(chatId, name) {
+    return this.#request('DELETE', `/v1/chats/${part(chatId)}/members/${part(name)}`);
+  }
+
   async chats() {
     return (await this.#request('GET', `/v1/chats?limit=${LIST_MAX}`)).chats;
   }

@@ -58,7 +58,7 @@ export class CallBar {
     byId('call-mute').hidden = state !== 'active';
     byId('call-mute').setAttribute('aria-pressed', String(muted));
     byId('call-end').hidden = state === 'ended';
-    byId('call-end-text').textContent =
+    byId('call-end').textContent =
       { incoming: 'Decline', calling: 'Cancel' }[state] ?? 'Hang up';
   }
 

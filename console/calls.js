@@ -6,6 +6,9 @@
  *   calling, incoming, active ── hangUp(), call_rejected, call_ended, error ──► ended
  *   ended ── a few seconds, or the next call ──► idle, calling, incoming
  *
+ * A page that was reloaded gets the state of its call from the server after it has connected with
+ * its old device id (tab_memory.js); it then returns to the call, and negotiates the audio anew.
+ *
  * If two users call each other at the same time, the server makes one call of it. `from` of
  * `call_accepted` is then the caller, who makes the WebRTC offer.
  */
@@ -33,15 +36,21 @@ const REFUSALS = { CALL_BUSY: 'In another call', CALL_UNAVAILABLE: 'Cannot be re
 export class Calls {
   #client;
   #me;
+  #memory;
   #onChange;
   #onRemote;
   #call = null;
 
   /** `onChange(call)`: the call to show, or null. `onRemote(stream)`: the other side's audio. */
-  constructor({ client, me, onChange, onRemote }) {
+  constructor({ client, me, memory, onChange, onRemote }) {
     this.#client = client;
     this.#me = me;
-    this.#onChange = onChange;
+    this.#memory = memory;
+    this.#onChange = (call) => {
+      if (this.live) memory.keepCall(me, call);
+      else memory.forgetCall();
+      onChange(call);
+    };
     this.#onRemote = onRemote;
     client.on('call_incoming', (push) => this.#onIncoming(push));
     client.on('call_ringing', (push) => this.#onRinging(push));
@@ -54,6 +63,11 @@ export class Calls {
     client.on('state', ({ state }) => this.#onStateChanged(state));
   }
 
+  /** The call to show, or null. */
+  get current() {
+    return this.#call;
+  }
+
   get live() {
     return this.#call !== null && LIVE.includes(this.#call.state);
   }
@@ -64,6 +78,7 @@ export class Calls {
     try {
       const { call_id: callId } = await this.#client.requestCall(peer);
       call.callId ??= callId;
+      this.#onChange(this.#call);
       if (call.state === 'ended') await this.#client.endCall(callId);
     } catch (error) {
       this.#end(call, REFUSALS[error.code] ?? error.message);
@@ -74,7 +89,7 @@ export class Calls {
   async accept() {
     const call = this.#call;
     if (call?.state !== 'incoming') return;
-    this.#activate(call, false);
+    this.#activate(call, { offers: false });
     try {
       await this.#client.acceptCall(call.callId);
     } catch (error) {
@@ -118,21 +133,36 @@ export class Calls {
 
   #onAccepted(push) {
     const call = this.#call;
-    if (!this.live) return;
+    if (!this.live) {
+      this.#resume(push, 'active');
+      return;
+    }
     const ours = call.callId === null && [push.from, push.to].includes(call.peer);
     if (!ours && !this.#isCurrent(push.call_id)) return;
     if (call.state === 'incoming') return; // accepted on another device; call_ended follows
     call.callId = push.call_id;
     if (call.state === 'active') this.#confirm();
-    else this.#activate(call, push.from === this.#me);
+    else this.#activate(call, { offers: push.from === this.#me });
   }
 
   #onEnded({ call_id: callId }, reason) {
     if (this.#isCurrent(callId)) this.#end(this.#call, ENDINGS[reason] ?? 'Call ended', reason);
   }
 
-  #onRinging({ call_id: callId }) {
-    if (this.#isCurrent(callId)) this.#confirm();
+  #onRinging(push) {
+    if (this.#isCurrent(push.call_id)) this.#confirm();
+    else if (!this.live) this.#resume(push, 'calling');
+  }
+
+  /** Returns to the call that the page had before it was reloaded. */
+  #resume({ call_id: callId, from, to }, state) {
+    const kept = this.#memory.callOf(this.#me);
+    if (kept?.callId !== callId) return;
+    const calls = from === this.#me;
+    const { startedMs, muted } = kept;
+    const peer = calls ? to : from;
+    const call = this.#begin({ state: 'calling', peer, outgoing: calls, callId, startedMs, muted });
+    if (state === 'active') this.#activate(call, { offers: calls, resumes: true });
   }
 
   #isCurrent(callId) {
@@ -159,10 +189,11 @@ export class Calls {
     return this.#call;
   }
 
-  #activate(call, offers) {
+  #activate(call, { offers, resumes = false }) {
     call.state = 'active';
     call.audio = new AudioConnection({
       offers,
+      resumes,
       signal: (data) => this.#client.signal(call.callId, data),
       events: {
         state: (media) => this.#onMediaChanged(call, media),
@@ -173,6 +204,7 @@ export class Calls {
         },
       },
     });
+    call.audio.mute(call.muted);
     this.#onChange(call);
   }
 

@@ -1,5 +1,5 @@
 /**
- * The messages of one chat that this page has loaded.
+ * One chat: who takes part, the messages that this page has loaded, and what is read.
  *
  * First come the messages that the server has stored, by sequence and without a gap, then the
  * pending ones. A message of the user keeps its `key` (its `client_message_id`) when it changes
@@ -10,11 +10,22 @@
 const MESSAGES_MAX = 500;
 
 export class ChatLog {
+  /** The id on the server; null for a direct chat that the server has not named yet. */
   chatId;
+
+  /** The other user of a direct chat; null in a group. */
+  peer;
+  members = [];
+
+  /** Orders the chats: the latest activity is the highest. */
+  activity = 0;
 
   /** Whether the page keeps the messages; before the chat is opened it only counts them. */
   collecting = false;
-  typing = false;
+  typing = new Set();
+
+  /** Text that is written and not sent. */
+  draft = '';
 
   /** The promise that the chat exists on the server; null before it is requested. */
   created = null;
@@ -22,9 +33,19 @@ export class ChatLog {
   #pending = [];
   #latest = 0;
   #read = 0;
+  #unread = 0;
 
-  constructor(chatId) {
+  constructor({ chatId = null, peer = null }) {
     this.chatId = chatId;
+    this.peer = peer;
+  }
+
+  get isGroup() {
+    return this.peer === null;
+  }
+
+  get title() {
+    return this.peer ?? this.chatId;
   }
 
   get messages() {
@@ -36,7 +57,7 @@ export class ChatLog {
   }
 
   get unread() {
-    return Math.max(0, this.#latest - this.#read);
+    return this.#unread;
   }
 
   /** The sequence of the oldest loaded message; earlier ones can be fetched. */
@@ -46,18 +67,24 @@ export class ChatLog {
 
   /** Applies the server's counts, unless newer ones are known. */
   applyCounts({ latest_sequence: latest, unread }) {
-    this.#latest = Math.max(this.#latest, latest);
-    this.markRead(latest - unread);
+    if (latest < this.#latest) return;
+    this.#latest = latest;
+    this.#unread = this.#read < latest ? unread : 0;
   }
 
-  markRead(sequence) {
-    this.#read = Math.max(this.#read, sequence);
+  markRead() {
+    this.#read = this.#latest;
+    this.#unread = 0;
   }
 
   /** Adds the next message. A user who writes has read all messages before (`mine`). */
   add(message, mine) {
-    this.#latest = Math.max(this.#latest, message.sequence);
-    if (mine) this.markRead(message.sequence);
+    if (message.sequence > this.#latest) {
+      this.#latest = message.sequence;
+      this.#unread += 1;
+    }
+    if (mine) this.#unread = 0;
+    this.typing.delete(message.sender_id);
     if (!this.collecting || message.sequence <= (this.#messages.at(-1)?.sequence ?? 0)) return;
     const entry = entryOf(message);
     this.#settle(entry.key);

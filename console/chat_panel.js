@@ -1,7 +1,7 @@
-/** The open chat: the contact, the messages, and the input. */
+/** The open chat: its head, the messages, and the input. */
 import { MessageList } from './message_list.js';
 import { TypingNotice } from './typing_notice.js';
-import { drawAvatar, statusLine } from './wording.js';
+import { drawAvatar, sentNote, statusLine, typingLine } from './wording.js';
 
 const REDRAW_MS = 5000;
 
@@ -10,8 +10,9 @@ const byId = (id) => document.getElementById(id);
 export class ChatPanel {
   #client;
   #chats;
+  #me;
   #onClosed;
-  #name = null;
+  #chat = null;
   #opened = false;
   #notice;
   #list;
@@ -19,44 +20,46 @@ export class ChatPanel {
   #input = byId('chat-input');
   #ticker = setInterval(() => this.#drawHead(), REDRAW_MS);
   #onVisible = () => this.#drawChat();
+  #onKey = (event) => this.#closeByKey(event);
 
-  /** `onCall(name)`: the call button. `onClosed()`: the user went back. */
-  constructor({ client, chats, me, onCall, onClosed }) {
+  /**
+   * `onCall(name)` and `onMembers(chat)`: the buttons in the head. `onClosed(chat)`: the user has
+   * closed it.
+   */
+  constructor({ client, chats, me, onCall, onMembers, onClosed }) {
     this.#client = client;
     this.#chats = chats;
+    this.#me = me;
     this.#onClosed = onClosed;
     this.#list = new MessageList({
-      list: byId('messages'),
       me,
-      onRetry: (key) => chats.retry(this.#name, key),
+      onRetry: (key) => chats.retry(this.#chat, key),
+      onEnd: () => this.#drawChat(),
     });
-    this.#notice = new TypingNotice((typing) => chats.sendTyping(this.#name, typing));
-    byId('chat-call').onclick = () => onCall(this.#name);
+    this.#notice = new TypingNotice((typing) => chats.sendTyping(this.#chat, typing));
+    byId('chat-call').onclick = () => onCall(this.#chat.peer);
+    byId('chat-members').onclick = () => onMembers(this.#chat);
     byId('chat-back').onclick = () => this.close();
     byId('chat-earlier').onclick = () => this.#fetchEarlier();
-    byId('chat-form').onsubmit = (event) => this.#submit(event);
-    this.#input.oninput = () =>
-      this.#input.value.trim() === '' ? this.#notice.stopped() : this.#notice.typed();
-    this.#input.onblur = () => this.#notice.stopped();
-    this.#input.onkeydown = (event) => {
-      const sends = event.key === 'Enter' && !event.shiftKey && !event.isComposing;
-      if (sends) this.#submit(event);
-    };
-    client.on('presence', ({ user_id: name }) => name === this.#name && this.#drawHead());
+    this.#listenToInput();
+    client.on('presence', ({ user_id: name }) => this.#onPresence(name));
     client.on('state', ({ state }) => state === 'READY' && this.#enter());
     document.addEventListener('visibilitychange', this.#onVisible);
+    document.addEventListener('keydown', this.#onKey);
     this.#show();
   }
 
-  get name() {
-    return this.#name;
+  /** The open chat, or null. */
+  get chat() {
+    return this.#chat;
   }
 
-  async open(name) {
-    if (name !== this.#name) {
+  async open(chat) {
+    if (chat !== this.#chat) {
       this.#leave();
-      this.#name = name;
+      this.#chat = chat;
       this.#list.clear();
+      this.#input.value = chat.draft;
       this.#show();
       this.#drawChat();
     }
@@ -65,97 +68,137 @@ export class ChatPanel {
   }
 
   close() {
-    if (this.#name === null) return;
+    const chat = this.#chat;
+    if (chat === null) return;
     this.#leave();
-    this.#name = null;
+    this.#chat = null;
     this.#show();
-    this.#onClosed();
+    this.#onClosed(chat);
   }
 
-  /** Redraws if the chat with this contact is open. */
-  onChanged(name) {
-    if (name === this.#name) this.#drawChat();
+  /** Redraws if this chat is open. */
+  onChanged(chat) {
+    if (chat !== this.#chat) return;
+    this.#drawHead();
+    this.#drawChat();
   }
 
   dispose() {
     clearInterval(this.#ticker);
     document.removeEventListener('visibilitychange', this.#onVisible);
+    document.removeEventListener('keydown', this.#onKey);
     this.#notice.sent();
-    this.#name = null;
-    this.#list.clear();
+    this.#chat = null;
+    this.#list.dispose();
     this.#show();
   }
 
+  #listenToInput() {
+    const input = this.#input;
+    byId('chat-form').onsubmit = (event) => this.#submit(event);
+    input.oninput = () => (input.value.trim() === '' ? this.#notice.stopped() : this.#notice.typed());
+    input.onblur = () => this.#notice.stopped();
+    input.onkeydown = (event) => {
+      const sends = event.key === 'Enter' && !event.shiftKey && !event.isComposing;
+      if (sends) this.#submit(event);
+    };
+  }
+
   #leave() {
-    if (this.#name === null) return;
+    if (this.#chat === null) return;
     this.#notice.stopped();
-    this.#chats.close(this.#name);
+    this.#chat.draft = this.#input.value;
+    this.#chats.close(this.#chat);
     this.#opened = false;
     this.#input.value = '';
   }
 
   /** Opens the chat once there is a connection; the client keeps it open after reconnects. */
   async #enter() {
-    const name = this.#name;
-    if (name === null || this.#opened || this.#client.state !== 'READY') return;
+    const chat = this.#chat;
+    if (chat === null || this.#opened || this.#client.state !== 'READY') return;
     this.#opened = true;
     this.#showProblem(null);
     try {
-      await this.#chats.open(name);
+      await this.#chats.open(chat);
     } catch (error) {
-      if (name !== this.#name || error.code === 'CLOSED') return;
+      if (chat !== this.#chat || error.code === 'CLOSED') return;
       this.#opened = false;
       this.#showProblem(error.message);
     }
   }
 
+  /** Menus and dialogs use Escape before the chat does. */
+  #closeByKey(event) {
+    const taken = event.defaultPrevented || event.isComposing || document.querySelector('dialog[open]');
+    if (event.key === 'Escape' && !taken) this.close();
+  }
+
   #submit(event) {
     event.preventDefault();
     const body = this.#input.value.trim();
-    if (body === '' || this.#name === null) return;
+    if (body === '' || this.#chat === null) return;
     this.#input.value = '';
     this.#notice.sent();
-    this.#chats.send(this.#name, body);
+    this.#chats.send(this.#chat, body);
   }
 
   async #fetchEarlier() {
     try {
-      await this.#chats.fetchEarlier(this.#name);
+      await this.#chats.fetchEarlier(this.#chat);
     } catch (error) {
       this.#showProblem(error.message);
     }
   }
 
   #show() {
-    const open = this.#name !== null;
-    this.#card.hidden = !open;
-    byId('chat-none').hidden = open;
-    byId('main-screen').classList.toggle('chatting', open);
+    const chat = this.#chat;
+    this.#card.hidden = chat === null;
+    byId('chat-none').hidden = chat !== null;
+    byId('main-screen').classList.toggle('chatting', chat !== null);
     this.#showProblem(null);
-    if (!open) return;
-    byId('chat-name').textContent = this.#name;
-    drawAvatar(byId('chat-avatar'), this.#name);
-    byId('chat-call').setAttribute('aria-label', `Call ${this.#name}`);
-    this.#input.placeholder = `Message ${this.#name}`;
+    if (chat === null) return;
+    byId('chat-name').textContent = chat.title;
+    drawAvatar(byId('chat-avatar'), chat.title);
+    this.#card.classList.toggle('group', chat.isGroup);
+    byId('chat-call').hidden = chat.isGroup;
+    byId('chat-members').hidden = !chat.isGroup;
+    this.#input.placeholder = `Message ${chat.title}`;
     this.#drawHead();
   }
 
+  #onPresence(name) {
+    if (name === this.#chat?.peer || this.#chat?.members.includes(name)) this.onChanged(this.#chat);
+  }
+
   #drawHead() {
-    if (this.#name === null) return;
-    const presence = this.#client.presence(this.#name);
+    const chat = this.#chat;
+    if (chat === null) return;
+    const presence = chat.isGroup ? undefined : this.#client.presence(chat.peer);
     this.#card.dataset.status = presence?.status ?? 'unknown';
-    const inCall = presence?.in_call ? ' · in a call' : '';
-    byId('chat-status').textContent = statusLine(presence, Date.now()) + inCall;
+    byId('chat-status').textContent = chat.isGroup
+      ? this.#membersLine(chat)
+      : statusLine(presence, Date.now()) + (presence?.in_call ? ' · in a call' : '');
+  }
+
+  #membersLine({ members }) {
+    const isHere = (name) => ['online', 'away'].includes(this.#client.presence(name)?.status);
+    const here = members.filter((name) => name === this.#me || isHere(name)).length;
+    return members.length === 0 ? '…' : `${members.length} members · ${here} here`;
   }
 
   #drawChat() {
-    if (this.#name === null) return;
-    const chat = this.#chats.with(this.#name);
-    this.#list.draw(chat.messages);
+    const chat = this.#chat;
+    if (chat === null) return;
+    const presence = chat.isGroup ? undefined : this.#client.presence(chat.peer);
+    this.#list.draw(chat.messages, {
+      showAuthors: chat.isGroup,
+      noteOf: (message) => sentNote(message, chat, presence),
+    });
     byId('chat-earlier').hidden = !chat.collecting || chat.first <= 1;
-    byId('typing').textContent = chat.typing ? `${this.#name} is typing` : '';
-    if (chat.collecting && document.visibilityState === 'visible')
-      this.#chats.markRead(this.#name);
+    byId('typing').textContent = typingLine([...chat.typing]);
+    const seen = chat.collecting && this.#list.atEnd && document.visibilityState === 'visible';
+    if (seen) this.#chats.markRead(chat);
   }
 
   #showProblem(problem) {

@@ -1,4 +1,5 @@
 /** The contacts: their presence, their unread messages, and the actions on them. */
+import { drawCallButton } from './call_button.js';
 import { Menu } from './menu.js';
 import { Rows } from './rows.js';
 
@@ -22,10 +23,8 @@ export class Friends {
       templateId: 'friend-template',
       presenceOf: this.#presenceOf,
       build: (row, name) => {
-        const call = row.querySelector('[data-action=call]');
         row.querySelector('[data-action=open]').addEventListener('click', () => onOpen(name));
-        call.setAttribute('aria-label', `Call ${name}`);
-        call.addEventListener('click', () => onCall(name));
+        row.querySelector('[data-action=call]').addEventListener('click', () => onCall(name));
         new Menu(row.querySelector('.menu'), `More about ${name}`, {
           remove: () => onRemove(name),
           block: () => onBlock(name),
@@ -38,28 +37,31 @@ export class Friends {
     });
   }
 
-  draw() {
+  /** `openName`: the contact whose chat is open; `call`: the user's call, or null. */
+  draw(openName, call) {
     this.#rows.show(this.#roster.friends);
     for (const name of this.#roster.friends) this.drawUnread(name);
+    this.#rows.mark(openName);
+    this.drawCall(call);
     this.#drawFrame();
   }
 
   drawUnread(name) {
-    const row = this.#rows.get(name);
-    if (row === undefined) return;
-    const unread = this.#chats.unread(name);
-    const badge = row.querySelector('.unread');
-    badge.hidden = unread === 0;
-    badge.textContent = unread > 99 ? '99+' : String(unread);
-    badge.setAttribute('aria-label', `${unread} unread`);
+    this.#rows.drawUnread(name, this.#chats.with(name).unread);
   }
 
-  /** Marks the contact whose chat is open; null marks none. */
+  drawCall(call) {
+    for (const name of this.#roster.friends)
+      drawCallButton(this.#rows.get(name).querySelector('[data-action=call]'), name, call);
+  }
+
   mark(name) {
-    for (const friend of this.#roster.friends) {
-      const opener = this.#rows.get(friend)?.querySelector('[data-action=open]');
-      opener?.setAttribute('aria-current', String(friend === name));
-    }
+    this.#rows.mark(name);
+  }
+
+  /** Focuses this contact, else the first; returns false if there is none. */
+  focus(name) {
+    return this.#rows.focus(name);
   }
 
   dispose() {

@@ -5,18 +5,25 @@
  * passes events from one to another.
  */
 import { Rollcall } from '/client/rollcall.js';
+import { Alerts } from './alerts.js';
 import { Backend } from './backend.js';
 import { CallBar } from './call_bar.js';
+import { drawCallButton } from './call_button.js';
 import { Calls } from './calls.js';
 import { ChatPanel } from './chat_panel.js';
 import { Chats } from './chats.js';
+import { confirmAction } from './confirm.js';
 import { ConnectionPill } from './connection.js';
 import { Friends } from './friends.js';
+import { GroupForm } from './group_form.js';
+import { GroupMembers } from './group_members.js';
+import { Groups } from './groups.js';
 import { Journal } from './journal.js';
 import { People } from './people.js';
 import { Privacy } from './privacy.js';
 import { Requests } from './requests.js';
 import { Roster, WATCHED_MAX } from './roster.js';
+import { Toast } from './toast.js';
 import { You } from './you.js';
 
 const byId = (id) => document.getElementById(id);
@@ -24,6 +31,7 @@ const byId = (id) => document.getElementById(id);
 export class MainScreen {
   #name;
   #names;
+  #memory;
   #events;
   #client;
   #backend;
@@ -34,35 +42,45 @@ export class MainScreen {
   #you;
   #people;
   #friends;
+  #groups;
+  #groupForm;
+  #groupMembers;
   #requests;
   #privacy;
   #chatPanel;
   #callBar;
   #pill;
-  #privacyShown = false;
+  #alerts;
+  #toast = new Toast();
+  #arrival = {};
+  #onFocus = () => this.#refreshChats();
 
   /**
    * `onLeave()`: the user clicked Leave. `onEnded(error)`: the client has stopped. `onTitle(note)`
-   * and `onChat(name)`: the title and the URL change.
+   * and `onChat(chat)`: the title and the URL change.
    */
-  constructor({ name, names, ...events }) {
+  constructor({ name, names, memory, ...events }) {
     this.#name = name;
     this.#names = names;
+    this.#memory = memory;
     this.#events = events;
     this.#backend = new Backend(name);
-    this.#client = new Rollcall({ getToken: () => this.#signIn() });
+    this.#client = new Rollcall({ getToken: () => this.#signIn(), deviceId: memory.deviceId });
     this.#buildModels();
-    this.#buildPanels();
+    this.#buildPeople();
+    this.#buildChat();
     this.#client.on('state', (change) => this.#onStateChanged(change));
     this.#client.on('presence', () => this.#offerSecondTab());
+    window.addEventListener('focus', this.#onFocus);
     byId('ask-form').onsubmit = (event) => this.#submitAsk(event);
     this.#onRosterChanged();
   }
 
-  async enter({ watch = [], chat = null }) {
+  async enter({ watch = [], chat = null, group = null }) {
+    this.#arrival = { chat, group };
     const known = [...watch, ...this.#names.known].filter((name) => name !== this.#name);
     const watched = [...new Set(known)].slice(0, WATCHED_MAX);
-    if (chat !== null) this.#openChat(chat);
+    if (chat !== null) this.#openChat(this.#chats.with(chat));
     await this.#attempt(async () => {
       const subscribed = Promise.all([
         this.#client.subscribePresence([this.#name]),
@@ -79,21 +97,23 @@ export class MainScreen {
     this.#roster.watch([name]).catch(() => {}); // the list is full; the user can still be added by name
   }
 
-  hangUp() {
-    this.#calls.hangUp();
-  }
-
   leave() {
+    window.removeEventListener('focus', this.#onFocus);
     this.#calls.dispose();
     this.#client.close();
     for (const panel of [
       this.#people,
       this.#friends,
+      this.#groups,
+      this.#groupForm,
+      this.#groupMembers,
       this.#requests,
       this.#privacy,
       this.#chatPanel,
       this.#callBar,
       this.#pill,
+      this.#alerts,
+      this.#toast,
     ])
       panel.dispose();
   }
@@ -110,27 +130,34 @@ export class MainScreen {
       onChange: () => this.#onRosterChanged(),
       onFriendRemoved: (name) => this.#onFriendRemoved(name),
     });
-    this.#chats = new Chats({ client, backend, me, onChange: (name) => this.#onChatChanged(name) });
+    this.#chats = new Chats({
+      client,
+      backend,
+      me,
+      onChange: (chat) => this.#onChatChanged(chat),
+      onMessage: (chat, message) => this.#alerts.showMessage(chat, message),
+      onClosed: (chat) => this.#onGroupClosed(chat),
+    });
     this.#calls = new Calls({
       client,
       me,
+      memory: this.#memory,
       onChange: (call) => this.#onCallChanged(call),
       onRemote: (stream) => this.#callBar.play(stream),
     });
+    this.#alerts = new Alerts({
+      onTitle: this.#events.onTitle,
+      onOpen: (chat) => this.#openChat(chat),
+    });
   }
 
-  #buildPanels() {
-    const [client, roster, chats, backend] = [
-      this.#client,
-      this.#roster,
-      this.#chats,
-      this.#backend,
-    ];
+  #buildPeople() {
+    const [client, roster, chats] = [this.#client, this.#roster, this.#chats];
     const attempt = (action) => (name) => this.#attempt(() => action(name));
     this.#pill = new ConnectionPill(client);
     this.#you = new You({ client, name: this.#name, onLeave: this.#events.onLeave });
     this.#privacy = new Privacy({
-      backend,
+      backend: this.#backend,
       roster,
       onUnblock: attempt((name) => roster.unblock(name)),
       onChosen: () => this.#names.choosePrivacy(this.#name),
@@ -146,10 +173,10 @@ export class MainScreen {
       client,
       roster,
       chats,
-      onOpen: (name) => this.#openChat(name),
+      onOpen: (name) => this.#openChat(chats.with(name)),
       onCall: (name) => this.#calls.ring(name),
-      onRemove: attempt((name) => this.#forgetAfter(name, roster.remove(name))),
-      onBlock: attempt((name) => this.#forgetAfter(name, roster.block(name))),
+      onRemove: attempt((name) => this.#removeContact(name)),
+      onBlock: attempt((name) => this.#block(name)),
     });
     this.#people = new People({
       client,
@@ -157,12 +184,32 @@ export class MainScreen {
       onAsk: attempt((name) => roster.request(name)),
       onForget: attempt((name) => this.#forgetAfter(name, roster.forget(name))),
     });
+  }
+
+  #buildChat() {
+    const [client, chats, me] = [this.#client, this.#chats, this.#name];
+    this.#groups = new Groups({
+      chats,
+      me,
+      onOpen: (chat) => this.#openChat(chat),
+      onNew: () => this.#groupForm.open(this.#roster.friends),
+    });
+    this.#groupForm = new GroupForm({
+      onCreate: async (name, members) => this.#openChat(await chats.createGroup(name, members)),
+    });
+    this.#groupMembers = new GroupMembers({
+      client,
+      chats,
+      me,
+      onLeave: (chat) => this.#attempt(() => this.#leaveGroup(chat)),
+    });
     this.#chatPanel = new ChatPanel({
       client,
       chats,
-      me: this.#name,
+      me,
       onCall: (name) => this.#calls.ring(name),
-      onClosed: () => this.#onChatSelected(),
+      onMembers: (chat) => this.#groupMembers.open(chat),
+      onClosed: (chat) => this.#onChatClosed(chat),
     });
     this.#callBar = new CallBar({
       onAccept: () => this.#calls.accept(),
@@ -176,11 +223,10 @@ export class MainScreen {
   /** Promises a token. The first time it also applies the page's default privacy settings. */
   async #signIn() {
     const token = await this.#backend.signIn();
-    if (this.#privacyShown) return token;
+    if (this.#privacy.shown) return token;
     const chosen = this.#names.hasChosenPrivacy(this.#name);
     const backend = this.#backend;
     this.#privacy.show(await (chosen ? backend.settings() : backend.showToEveryone()));
-    this.#privacyShown = true;
     return token;
   }
 
@@ -189,43 +235,130 @@ export class MainScreen {
     if (final) this.#events.onEnded(error);
     if (state !== 'READY') return;
     this.#attempt(async () => {
-      await this.#roster.load();
-      await this.#chats.load(this.#roster.friends);
+      await Promise.all([this.#roster.load(), this.#chats.load()]);
+      this.#arrive();
     });
+  }
+
+  /** Once, after the lists have come: opens the group of the URL, and focuses what comes next. */
+  #arrive() {
+    const { group = null } = this.#arrival;
+    const arrives = this.#arrival.chat !== undefined;
+    this.#arrival = {};
+    const chat = group === null ? undefined : this.#chats.group(group);
+    if (chat !== undefined) this.#openChat(chat);
+    const isIdle = document.activeElement === document.body; // do not take the focus from the user
+    if (!arrives || !isIdle || this.#chatPanel.chat !== null) return;
+    if (!this.#friends.focus()) byId('second-tab').focus();
+  }
+
+  /** The user may have been added to a group meanwhile. */
+  #refreshChats() {
+    if (this.#client.state === 'READY') this.#attempt(() => this.#chats.load());
   }
 
   #onRosterChanged() {
     this.#requests.draw();
-    this.#friends.draw();
-    this.#friends.mark(this.#chatPanel.name);
+    this.#friends.draw(this.#chatPanel.chat?.peer ?? null, this.#calls.current);
     this.#people.draw();
     this.#privacy.draw();
     this.#offerSecondTab();
   }
 
   #onFriendRemoved(name) {
-    if (this.#chatPanel.name === name) this.#chatPanel.close();
+    if (this.#chatPanel.chat?.peer === name) this.#chatPanel.close();
   }
 
-  #onChatChanged(name) {
-    this.#chatPanel.onChanged(name);
-    this.#friends.drawUnread(name);
+  #onChatChanged(chat) {
+    this.#chatPanel.onChanged(chat);
+    this.#groupMembers.onChanged(chat);
+    if (chat.isGroup) this.#drawGroups();
+    else this.#friends.drawUnread(chat.peer);
+    this.#alerts.showUnread(this.#chats.unread);
+  }
+
+  #drawGroups() {
+    const { chat } = this.#chatPanel;
+    this.#groups.draw(chat?.isGroup ? chat.chatId : null);
+  }
+
+  /** The user has left the group, or was removed. */
+  #onGroupClosed(chat) {
+    if (this.#chatPanel.chat === chat) this.#chatPanel.close();
+    this.#drawGroups();
+    this.#alerts.showUnread(this.#chats.unread);
   }
 
   #onCallChanged(call) {
     this.#callBar.draw(call);
-    this.#events.onTitle(call?.state === 'incoming' ? `${call.peer} is calling · ` : '');
+    this.#alerts.showCall(call);
+    this.#drawCallButtons();
     if (call?.missed) this.#journal.add(call.peer, 'called you, unanswered');
   }
 
-  #openChat(name) {
-    this.#chatPanel.open(name);
+  #drawCallButtons() {
+    const call = this.#calls.current;
+    this.#friends.drawCall(call);
+    const peer = this.#chatPanel.chat?.peer ?? null;
+    if (peer !== null) drawCallButton(byId('chat-call'), peer, call);
+  }
+
+  #openChat(chat) {
+    this.#chatPanel.open(chat);
     this.#onChatSelected();
   }
 
+  /** The focus returns to where the chat was opened. */
+  #onChatClosed(chat) {
+    this.#onChatSelected();
+    if (chat.isGroup) this.#groups.focus(chat.chatId);
+    else this.#friends.focus(chat.peer);
+  }
+
   #onChatSelected() {
-    this.#friends.mark(this.#chatPanel.name);
-    this.#events.onChat(this.#chatPanel.name);
+    const { chat } = this.#chatPanel;
+    this.#friends.mark(chat?.peer ?? null);
+    this.#drawGroups();
+    this.#drawCallButtons();
+    this.#events.onChat(chat);
+  }
+
+  // --- Actions ------------------------------------------------------------------------------------
+
+  async #removeContact(name) {
+    const agreed = await confirmAction({
+      title: `Remove ${name}?`,
+      text: 'You are no longer contacts. Your messages stay.',
+      action: 'Remove',
+    });
+    if (agreed) await this.#forgetAfter(name, this.#roster.remove(name));
+  }
+
+  async #block(name) {
+    const agreed = await confirmAction({
+      title: `Block ${name}?`,
+      text: 'You are no longer contacts. They cannot see you, write to you or call you, and are not told.',
+      action: 'Block',
+    });
+    if (!agreed) return;
+    await this.#forgetAfter(name, this.#roster.block(name));
+    this.#toast.show(`${name} is blocked.`, () => this.#attempt(() => this.#undoBlock(name)));
+  }
+
+  /** The contact has ended; the user can be asked again. */
+  async #undoBlock(name) {
+    await this.#roster.unblock(name);
+    this.#names.remember(name);
+    await this.#roster.watch([name]);
+  }
+
+  async #leaveGroup(chat) {
+    const agreed = await confirmAction({
+      title: `Leave ${chat.title}?`,
+      text: 'You no longer see its messages. A member can add you again.',
+      action: 'Leave',
+    });
+    if (agreed) await this.#chats.removeMember(chat, this.#name);
   }
 
   /** A user who was removed is not suggested again. */

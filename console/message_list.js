@@ -1,98 +1,131 @@
 /**
- * The list of messages of a chat.
+ * The messages of a chat, with a line for each day.
  *
- * It scrolls to new messages only while the user is at the end of the list.
+ * While the user is at the end, the list stays there. Else it counts the new messages on a button
+ * that leads to them.
  */
-const NEAR_END_PX = 60;
+import { EndFollower } from './end_follower.js';
+import { textWithLinks } from './message_text.js';
+import { dayOf, timeOf } from './wording.js';
 
 /** Messages of one user within this time are shown as a group. */
 const GROUP_MS = 120000;
 
-const STATES = { sending: 'sending …', sent: 'sent', failed: 'not sent' };
-
-const timeOf = (text) =>
-  new Date(text).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', hour12: false });
+const byId = (id) => document.getElementById(id);
 
 export class MessageList {
-  #list;
+  #list = byId('message-items');
+  #pill = byId('new-messages');
+  #follower;
   #me;
   #onRetry;
   #items = new Map();
+  #lastSeenKey = null;
 
-  /** `onRetry(key)`: the user wants to send a failed message again. */
-  constructor({ list, me, onRetry }) {
-    this.#list = list;
+  /** `onRetry(key)`: the user sends a failed message again. `onEnd()`: the user came to the end. */
+  constructor({ me, onRetry, onEnd }) {
     this.#me = me;
     this.#onRetry = onRetry;
+    this.#follower = new EndFollower({ box: byId('messages'), content: this.#list, onEnd });
+    this.#pill.onclick = () => {
+      this.#follower.toEnd();
+      onEnd();
+      byId('chat-input').focus();
+    };
+  }
+
+  get atEnd() {
+    return this.#follower.atEnd;
   }
 
   clear() {
     this.#items.clear();
+    this.#lastSeenKey = null;
     this.#list.replaceChildren();
+    this.#pill.hidden = true;
+    this.#follower.toEnd();
   }
 
-  draw(messages) {
-    const list = this.#list;
-    const fromEnd = list.scrollHeight - list.scrollTop - list.clientHeight;
-    const atEnd = fromEnd < NEAR_END_PX;
-    const lastBefore = list.lastElementChild;
-    this.#dropMissing(messages);
-    messages.forEach((message, position) => {
-      const item = this.#items.get(message.key) ?? this.#add(message);
-      if (list.children[position] !== item)
-        list.insertBefore(item, list.children[position] ?? null);
-      this.#drawItem(item, message, messages[position - 1]);
+  dispose() {
+    this.clear();
+    this.#follower.dispose();
+  }
+
+  /** `noteOf(message)` describes how far a message of the user has come. */
+  draw(messages, { showAuthors, noteOf }) {
+    const last = messages.at(-1);
+    const wrote = last?.sender === this.#me && !this.#items.has(last.key);
+    this.#follower.keep(() => this.#arrange(messages, showAuthors, noteOf));
+    if (wrote) this.#follower.toEnd();
+    if (this.atEnd) this.#lastSeenKey = last?.key ?? null;
+    this.#drawPill(messages);
+  }
+
+  #arrange(messages, showAuthors, noteOf) {
+    const wanted = messages.flatMap((message, position) => {
+      const previous = messages[position - 1];
+      const item = this.#items.get(message.key) ?? this.#add(message, showAuthors);
+      this.#drawItem(item, message, { previous, next: messages[position + 1], noteOf });
+      const startsDay = dayKey(message) !== (previous && dayKey(previous));
+      return startsDay ? [this.#dayLine(message), item] : [item];
     });
-    this.#drawReceipt(messages);
-    const wrote = list.lastElementChild !== lastBefore && messages.at(-1)?.sender === this.#me;
-    list.scrollTop = list.scrollHeight - list.clientHeight - (atEnd || wrote ? 0 : fromEnd);
+    const keep = new Set(wanted);
+    for (const [key, item] of this.#items) if (!keep.has(item)) this.#items.delete(key);
+    for (const child of [...this.#list.children]) if (!keep.has(child)) child.remove();
+    wanted.forEach((item, position) => {
+      if (this.#list.children[position] !== item)
+        this.#list.insertBefore(item, this.#list.children[position] ?? null);
+    });
   }
 
-  #dropMissing(messages) {
-    const keys = new Set(messages.map(({ key }) => key));
-    for (const [key, item] of this.#items) {
-      if (keys.has(key)) continue;
-      item.remove();
-      this.#items.delete(key);
-    }
+  #dayLine(message) {
+    const key = `day ${dayKey(message)}`;
+    const line = this.#items.get(key) ?? document.createElement('li');
+    line.className = 'day';
+    line.textContent = dayOf(message.sentAt ?? new Date(), new Date());
+    this.#items.set(key, line);
+    return line;
   }
 
-  #add({ key, sender, body }) {
+  #add({ key, sender, body }, showAuthors) {
+    const mine = sender === this.#me;
     const item = document.createElement('li');
     item.className = 'message';
-    item.dataset.mine = String(sender === this.#me);
+    item.dataset.mine = String(mine);
     const author = document.createElement('span');
-    author.className = 'visually-hidden';
-    author.textContent = sender === this.#me ? 'You: ' : `${sender}: `;
+    author.className = showAuthors && !mine ? 'author' : 'visually-hidden';
+    author.dir = 'auto';
+    author.textContent = mine ? 'You' : sender;
     const bubble = document.createElement('p');
     bubble.className = 'bubble';
-    bubble.append(author, body);
+    bubble.dir = 'auto';
+    bubble.append(...textWithLinks(body));
     const note = document.createElement('span');
     note.className = 'message-note';
-    item.append(bubble, note);
+    item.append(author, bubble, note);
     this.#items.set(key, item);
     return item;
   }
 
-  #drawItem(item, message, previous) {
+  /** Only the last message of a group always shows its time. */
+  #drawItem(item, message, { previous, next, noteOf }) {
     item.dataset.state = message.state;
     item.dataset.follows = String(follows(message, previous));
+    item.dataset.last = String(!follows(next, message) || message.state !== 'sent');
     const time = message.sentAt === null ? '' : timeOf(message.sentAt);
-    const mine = message.sender === this.#me;
-    const text = mine ? [time, STATES[message.state]].filter(Boolean).join(' · ') : time;
+    const progress = message.sender === this.#me ? noteOf(message) : '';
+    const text = [time, progress].filter(Boolean).join(' · ');
     const note = item.querySelector('.message-note');
     if (note.textContent === text) return;
     note.textContent = text;
     if (message.state === 'failed') note.append(this.#retryButton(message.key));
   }
 
-  /** Only the last message of a group always shows its time. */
-  #drawReceipt(messages) {
-    messages.forEach((message, position) => {
-      const next = messages[position + 1];
-      const last = next === undefined || !follows(next, message) || message.state !== 'sent';
-      this.#items.get(message.key).dataset.last = String(last);
-    });
+  #drawPill(messages) {
+    const seen = messages.findIndex(({ key }) => key === this.#lastSeenKey);
+    const fresh = messages.slice(seen + 1).filter(({ sender }) => sender !== this.#me).length;
+    this.#pill.hidden = this.atEnd || fresh === 0;
+    this.#pill.textContent = fresh === 1 ? '1 new message' : `${fresh} new messages`;
   }
 
   #retryButton(key) {
@@ -105,8 +138,11 @@ export class MessageList {
   }
 }
 
+const dayKey = ({ sentAt }) => new Date(sentAt ?? Date.now()).toDateString();
+
 function follows(message, previous) {
-  if (previous?.sender !== message.sender) return false;
+  if (message === undefined || previous?.sender !== message.sender) return false;
+  if (dayKey(message) !== dayKey(previous)) return false;
   const gapMs = Date.parse(message.sentAt ?? new Date()) - Date.parse(previous.sentAt);
   return !(gapMs > GROUP_MS);
 }

@@ -6,6 +6,8 @@ const SETTINGS = { presence_visibility: 'see-presence', last_seen_visibility: 's
 const byId = (id) => document.getElementById(id);
 
 export class Privacy {
+  /** Whether the server's settings have been read. */
+  shown = false;
   #backend;
   #roster;
   #onUnblock;
@@ -26,6 +28,7 @@ export class Privacy {
   }
 
   show(settings) {
+    this.shown = true;
     for (const [setting, id] of Object.entries(SETTINGS)) byId(id).value = settings[setting];
   }
 
@@ -36,7 +39,7 @@ export class Privacy {
   }
 
   dispose() {
-    byId('privacy').open = false;
+    byId('settings').open = false;
   }
 
   /** After an error the page shows the server's settings again. */

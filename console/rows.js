@@ -1,5 +1,5 @@
 /**
- * A list of people, one row each, made from a template.
+ * A list of people or groups, one row each, made from a template.
  *
  * Rows are changed in place, so that an update keeps the focus and the scroll position.
  */
@@ -12,17 +12,20 @@ export class Rows {
   #list;
   #template;
   #presenceOf;
+  #lineOf;
   #build;
   #rows = new Map();
   #ticker;
 
   /**
-   * `presenceOf(name)` may return undefined; `build(row, name)` connects the buttons of a new row.
+   * `presenceOf(name)` may return undefined; `lineOf(name)` is the text below the name, by default
+   * the presence; `build(row, name)` connects the buttons of a new row.
    */
-  constructor({ listId, templateId, presenceOf, build }) {
+  constructor({ listId, templateId, presenceOf, lineOf, build }) {
     this.#list = document.getElementById(listId);
     this.#template = document.getElementById(templateId);
     this.#presenceOf = presenceOf;
+    this.#lineOf = lineOf ?? ((name) => statusLine(presenceOf(name), Date.now()));
     this.#build = build;
     this.#ticker = setInterval(() => this.redrawAll(), REDRAW_MS);
   }
@@ -52,13 +55,33 @@ export class Rows {
     row.dataset.status = presence?.status ?? 'unknown';
     const badge = row.querySelector('.call-badge');
     if (badge !== null) badge.hidden = presence?.in_call !== true;
-    const line = statusLine(presence, Date.now());
+    const line = this.#lineOf(name);
     const status = row.querySelector('.person-status');
     if (status !== null && status.textContent !== line) status.textContent = line;
   }
 
   redrawAll() {
     for (const name of this.#rows.keys()) this.redraw(name);
+  }
+
+  drawUnread(name, unread) {
+    const badge = this.#rows.get(name)?.querySelector('.unread');
+    if (badge === undefined) return;
+    badge.hidden = unread === 0;
+    badge.replaceChildren(unread > 99 ? '99+' : String(unread), hidden(' unread'));
+  }
+
+  /** Marks the row whose chat is open; null marks none. */
+  mark(name) {
+    for (const [other, row] of this.#rows)
+      row.querySelector('[data-action=open]').setAttribute('aria-current', String(other === name));
+  }
+
+  /** Focuses the row's first control; returns false if there is no such row. */
+  focus(name = this.#rows.keys().next().value) {
+    const row = this.#rows.get(name);
+    row?.querySelector('button').focus();
+    return row !== undefined;
   }
 
   dispose() {
@@ -76,4 +99,11 @@ export class Rows {
     this.redraw(name);
     return row;
   }
+}
+
+function hidden(text) {
+  const element = document.createElement('span');
+  element.className = 'visually-hidden';
+  element.textContent = text;
+  return element;
 }

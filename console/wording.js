@@ -43,6 +43,42 @@ export function describeChange(before, after) {
   return null;
 }
 
+/** The time of day, as 14:05. */
+export const timeOf = (time) =>
+  new Date(time).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', hour12: false });
+
+/** The day as a reader would name it: Today, Yesterday, Monday 3 May; with the year if it is another. */
+export function dayOf(time, now) {
+  const day = new Date(time);
+  const yesterday = new Date(now.getFullYear(), now.getMonth(), now.getDate() - 1);
+  if (day.toDateString() === now.toDateString()) return 'Today';
+  if (day.toDateString() === yesterday.toDateString()) return 'Yesterday';
+  const year = day.getFullYear() === now.getFullYear() ? {} : { year: 'numeric' };
+  return day.toLocaleDateString([], { weekday: 'long', day: 'numeric', month: 'long', ...year });
+}
+
+/** "bob is typing", for one user, two or many. */
+export function typingLine(names) {
+  if (names.length === 0) return '';
+  if (names.length === 1) return `${names[0]} is typing`;
+  if (names.length === 2) return `${names[0]} and ${names[1]} are typing`;
+  return `${names.length} people are typing`;
+}
+
+/**
+ * How far a message of the user has come. It is delivered if the other user was connected after it
+ * was sent, because the server sends it to every device that is connected.
+ */
+export function sentNote({ state, sentAt }, { isGroup }, presence) {
+  if (state === 'sending') return 'sending …';
+  if (state === 'failed') return 'not sent';
+  if (isGroup || sentAt === null || presence === undefined) return 'sent';
+  const { status, last_seen: lastSeen } = presence;
+  const isConnected = status === 'online' || status === 'away';
+  const cameLater = lastSeen !== null && Date.parse(lastSeen) >= Date.parse(sentAt);
+  return isConnected || cameLater ? 'delivered' : 'sent';
+}
+
 /** Draws the initial on a colour that depends on the name only. */
 export function drawAvatar(avatar, name) {
   avatar.textContent = [...name][0] ?? '';

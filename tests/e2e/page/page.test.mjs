@@ -17,6 +17,7 @@ import {
   waitForStatus,
   waitForText,
 } from '../support/page.mjs';
+import { befriend } from '../support/contacts.mjs';
 import { startServer } from '../support/server.mjs';
 
 let server;
@@ -52,6 +53,17 @@ async function joinByClick(tab, name) {
   await button(tab, 'Join').click();
   await waitForText(tab.locator('#connection-text'), 'connected');
 }
+
+/** Waits until the element with this id, or a control of this user, has the focus. */
+const waitForFocus = (tab, expected) =>
+  tab.waitForFunction(
+    (name) => {
+      const { activeElement } = document;
+      return [activeElement.id, activeElement.closest('[data-user]')?.dataset.user].includes(name);
+    },
+    expected,
+    { timeout: LIVE_MS },
+  );
 
 test('two tabs show each other online, away, offline and online again', async () => {
   const alice = await openTab();
@@ -97,6 +109,18 @@ test('tabs opened by hand find each other without a typed name', async () => {
   assert.deepEqual(context.pageErrors, []);
 });
 
+test('after joining the focus is on what comes next', async () => {
+  const tab = await openTab();
+  await waitForFocus(tab, 'join-name');
+  await joinByClick(tab, 'kim');
+  await waitForFocus(tab, 'second-tab');
+  await befriend(server, 'kim', 'liam');
+  await tab.reload();
+  await waitForFocus(tab, 'liam');
+  await button(tab, 'Leave').click();
+  await waitForFocus(tab, 'join-name');
+});
+
 test('a reload joins again under the same name', async () => {
   const tab = await openTab();
   await joinByClick(tab, 'grace');
@@ -136,7 +160,7 @@ test('nothing overflows at the width of a phone, and every control is reached by
   await screenshot(tab, 'long');
   assert.equal(await overflow(tab), 0);
   const reached = [];
-  for (let step = 0; step < 12; step += 1) {
+  for (let step = 0; step < 24; step += 1) {
     await tab.keyboard.press('Tab');
     reached.push(
       await tab.evaluate(

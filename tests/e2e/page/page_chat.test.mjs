@@ -35,15 +35,14 @@ async function write(tab, text) {
 
 const message = (tab, text) => tab.locator('.message', { hasText: text });
 
-const bodies = async (tab) =>
-  (await tab.locator('.bubble').allTextContents()).map((text) => text.replace(/^[^:]*: /, ''));
+const bodies = (tab) => tab.locator('.bubble').allTextContents();
 
 test('two users exchange messages and see each other typing', async () => {
   const [alice, bob] = await openFriends('alice', 'bob');
   await openChat(alice, 'bob');
   await write(alice, 'good morning');
-  await waitForText(message(alice, 'good morning').locator('.message-note'), /^\d\d:\d\d · sent$/);
-  await waitForText(unread(bob, 'alice'), '1');
+  await waitForText(message(alice, 'good morning').locator('.message-note'), /^\d\d:\d\d · (sent|delivered)$/);
+  await waitForText(unread(bob, 'alice'), '1 unread');
 
   await openChat(bob, 'alice');
   await appears(message(bob, 'good morning'));
@@ -75,7 +74,7 @@ test('a message written before the chat is created is sent afterwards', async ()
   await openChat(kim, 'liam');
   await write(kim, 'at once');
   await waitForText(message(kim, 'at once').locator('.message-note'), 'sending …');
-  await waitForText(message(kim, 'at once').locator('.message-note'), /^\d\d:\d\d · sent$/);
+  await waitForText(message(kim, 'at once').locator('.message-note'), /^\d\d:\d\d · (sent|delivered)$/);
 });
 
 test('a reload keeps the chat open and complete, and read messages stay read', async () => {
@@ -83,6 +82,7 @@ test('a reload keeps the chat open and complete, and read messages stay read', a
   await openChat(carol, 'dave');
   for (const text of ['one', 'two', 'three']) await write(carol, text);
   await openChat(dave, 'carol');
+  await appears(message(dave, 'three'));
   await write(dave, 'four');
   await appears(message(carol, 'four'));
   await Promise.all([carol.reload(), dave.reload()]);
@@ -95,9 +95,9 @@ test('a reload keeps the chat open and complete, and read messages stay read', a
   assert.ok(await unread(dave, 'carol').isHidden());
   await write(carol, 'five');
   await write(carol, 'six');
-  await waitForText(unread(dave, 'carol'), '2');
+  await waitForText(unread(dave, 'carol'), '2 unread');
   await dave.reload();
-  await waitForText(unread(dave, 'carol'), '2');
+  await waitForText(unread(dave, 'carol'), '2 unread');
   await openChat(dave, 'carol');
   await disappears(unread(dave, 'carol'));
   await dave.reload();
@@ -109,7 +109,7 @@ test('earlier messages are fetched on demand', async () => {
   const [erin, frank] = await openFriends('erin', 'frank');
   await openChat(erin, 'frank');
   await write(erin, 'number 1');
-  await waitForText(message(erin, 'number 1').locator('.message-note'), /sent$/);
+  await waitForText(message(erin, 'number 1').locator('.message-note'), /(sent|delivered)$/);
   for (let number = 2; number <= 52; number += 1) {
     const body = { client_message_id: `m${number}`, body: `number ${number}` };
     const sent = await postMessage(browsers.server, 'erin', 'dm:erin:frank', body);
@@ -152,7 +152,7 @@ test('a retried message is stored once', async () => {
   await write(quinn, 'once');
   await waitForText(message(quinn, 'once').locator('.message-note'), /^not sent/);
   await button(quinn, 'Try again').click();
-  await waitForText(message(quinn, 'once').locator('.message-note'), /sent$/);
+  await waitForText(message(quinn, 'once').locator('.message-note'), /(sent|delivered)$/);
   await write(quinn, 'and for all');
   await appears(message(rosa, 'and for all'));
   assert.deepEqual(await bodies(rosa), ['once', 'and for all']);
@@ -176,12 +176,55 @@ test('a message written while disconnected is sent after the reconnect', async (
     second = await startServer({ dataDir, port: second.port });
     await Promise.all([grace, heidi].map((tab) => button(tab, 'now').click().catch(() => {})));
     await appears(message(heidi, 'meanwhile'));
-    await waitForText(message(grace, 'meanwhile').locator('.message-note'), /sent$/);
+    await waitForText(message(grace, 'meanwhile').locator('.message-note'), /(sent|delivered)$/);
     assert.deepEqual(await bodies(heidi), ['before', 'meanwhile']);
   } finally {
     await second.stop();
     await rm(dataDir, { recursive: true, force: true });
   }
+});
+
+test('web addresses in a message are links, and other text stays text', async () => {
+  const [mia, noah] = await openFriends('mia', 'noah');
+  await openChat(mia, 'noah');
+  await openChat(noah, 'mia');
+  const text = 'see (https://example.org/a_(b)?c=1), http://example.net. Not javascript:alert(1), <b>not</b> bold';
+  await write(mia, text);
+  await appears(message(noah, 'see'));
+  assert.deepEqual(await bodies(noah), [text]);
+  const links = await noah
+    .locator('.bubble a')
+    .evaluateAll((all) => all.map(({ href, rel, target }) => ({ href, rel, target })));
+  const safely = { rel: 'noopener noreferrer', target: '_blank' };
+  assert.deepEqual(links, [
+    { href: 'https://example.org/a_(b)?c=1', ...safely },
+    { href: 'http://example.net/', ...safely },
+  ]);
+  assert.equal(await noah.locator('.bubble b').count(), 0);
+});
+
+test('text and names choose their own direction', async () => {
+  const [omar, pia] = await openFriends('عمر', 'pia');
+  await openChat(omar, 'pia');
+  await openChat(pia, 'عمر');
+  await write(omar, 'صباح الخير');
+  await appears(message(pia, 'صباح'));
+  const directions = (selector) =>
+    pia.locator(selector).evaluateAll((all) => all.map((element) => getComputedStyle(element).direction));
+  for (const selector of ['.bubble', '#chat-name', '#friends .person-name'])
+    assert.deepEqual(await directions(selector), ['rtl'], selector);
+});
+
+test('Escape closes the chat, the focus returns to its row, and the draft is kept', async () => {
+  const [sam, tia] = await openFriends('sam', 'tia');
+  await openChat(sam, 'tia');
+  await sam.getByLabel('Message', { exact: true }).fill('half a sen');
+  await sam.keyboard.press('Escape');
+  await disappears(sam.locator('#chat'));
+  await waitForText(sam.locator(':focus .person-name'), 'tia');
+  await sam.keyboard.press('Enter');
+  assert.equal(await sam.getByLabel('Message', { exact: true }).inputValue(), 'half a sen');
+  await openChat(tia, 'sam');
 });
 
 test('on a phone the chat fills the page, and closing it shows the list', async () => {

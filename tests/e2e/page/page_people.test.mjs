@@ -62,14 +62,14 @@ test('a contact request can be withdrawn or declined', async () => {
 
 test('a user who hides is hidden at once, also after a reload, until the setting changes back', async () => {
   const [grace, heidi] = await openFriends('grace', 'heidi');
-  await grace.getByText('Who sees me').click();
+  await grace.locator('#settings summary').click();
   await choose(grace, '#see-presence', 'nobody');
   await waitForStatus(friendRow(heidi, 'grace'), /hidden/);
   await grace.reload();
   await waitForStatus(friendRow(grace, 'heidi'), 'online');
   assert.equal(await grace.locator('#see-presence').inputValue(), 'nobody');
   await waitForStatus(friendRow(heidi, 'grace'), /hidden/);
-  await grace.getByText('Who sees me').click();
+  await grace.locator('#settings summary').click();
   await choose(grace, '#see-presence', 'contacts_only');
   await choose(grace, '#see-last-seen', 'contacts_only');
   await waitForStatus(friendRow(heidi, 'grace'), 'online');
@@ -96,27 +96,52 @@ test('a contact cannot be added again, and is removed for both users by the menu
   await button(ivan, 'More about judy').click();
   await screenshot(ivan, 'menu');
   await ivan.getByRole('menuitem', { name: 'Remove' }).click();
+  await button(ivan, 'Cancel').click();
+  await appears(friendRow(ivan, 'judy'));
+  await button(ivan, 'More about judy').click();
+  await ivan.getByRole('menuitem', { name: 'Remove' }).click();
+  await button(ivan, 'Remove').click();
   await disappears(friendRow(ivan, 'judy'));
   await disappears(friendRow(judy, 'ivan'));
 });
 
-test('a blocked user disappears, and can be unblocked', async () => {
+async function block(tab, name) {
+  await button(tab, `More about ${name}`).click();
+  await tab.getByRole('menuitem', { name: 'Block' }).click();
+}
+
+test('a block asks first, hides both users, and can be undone', async () => {
   const [kim, liam] = await openFriends('kim', 'liam');
   await friendRow(liam, 'kim').locator('.opener').click();
-  await button(kim, 'More about liam').click();
-  await kim.getByRole('menuitem', { name: 'Block' }).click();
+  await block(kim, 'liam');
+  await kim.keyboard.press('Escape');
+  await disappears(kim.locator('#confirm'));
+  await appears(friendRow(kim, 'liam'));
+  await block(kim, 'liam');
+  await button(kim, 'Block').click();
   await disappears(friendRow(kim, 'liam'));
   await disappears(friendRow(liam, 'kim'));
   await disappears(liam.locator('#chat'));
+  await button(kim, 'Undo').click();
+  await disappears(kim.locator('#toast'));
+  await button(kim, 'Add liam').click();
+  await button(liam, 'Accept kim').click();
+  await waitForStatus(friendRow(kim, 'liam'), 'online');
+});
 
-  await liam.getByLabel('Add someone by name').fill('kim');
-  await button(liam, 'Ask').click();
-  await appears(button(liam, 'Withdraw the request to kim'));
-  await waitForStatus(personRow(liam, 'kim'), /hidden/);
-  await kim.reload();
-  await waitForText(kim.locator('#connection-text'), 'connected');
-  assert.ok(await kim.locator('#requests-section').isHidden());
-  await kim.getByText('Who sees me').click();
-  await button(kim, 'Unblock liam').click();
-  await disappears(kim.locator('#blocked-section'));
+test('a blocked user is hidden, and can be unblocked in the settings', async () => {
+  const [mia, noah] = await openFriends('mia', 'noah');
+  await block(mia, 'noah');
+  await button(mia, 'Block').click();
+  await disappears(friendRow(noah, 'mia'));
+  await noah.getByLabel('Add someone by name').fill('mia');
+  await button(noah, 'Ask').click();
+  await appears(button(noah, 'Withdraw the request to mia'));
+  await waitForStatus(personRow(noah, 'mia'), /hidden/);
+  await mia.reload();
+  await waitForText(mia.locator('#connection-text'), 'connected');
+  assert.ok(await mia.locator('#requests-section').isHidden());
+  await mia.locator('#settings summary').click();
+  await button(mia, 'Unblock noah').click();
+  await disappears(mia.locator('#blocked-section'));
 });

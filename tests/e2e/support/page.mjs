@@ -4,7 +4,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** Time limit, on a busy machine, until a page shows a change. */
-export const LIVE_MS = 5000;
+export const LIVE_MS = 15000;
 
 export const PHONE = { width: 360, height: 740 };
 const DESK = { width: 1200, height: 800 };
@@ -76,3 +76,18 @@ export async function screenshot(tab, name) {
 /** How many pixels the page is wider than the window. */
 export const overflow = (tab) =>
   tab.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+
+/** The controls of a part of the page that are not completely inside the window, or are covered. */
+export const clipped = (tab, screen) =>
+  tab.locator(`${screen} :is(button, input, textarea, a)`).evaluateAll((controls) => {
+    const isReachable = (control) => {
+      const { left, top, right, bottom } = control.getBoundingClientRect();
+      const inside = left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight;
+      const hit = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+      return inside && control.contains(hit);
+    };
+    const isScrolled = (control) => control.closest('.messages, .list, fieldset') !== null;
+    return controls
+      .filter((control) => control.checkVisibility() && !isScrolled(control) && !isReachable(control))
+      .map((control) => control.id || control.textContent);
+  });
