@@ -81,7 +81,7 @@ test('the client accepts a page of messages of maximum length in which every byt
   assert.equal(await alice.exited, 0);
 });
 
-test(`every member has every message once and in order after ${CUTS} cuts`, { timeout: 120000 + CUTS * 100 }, async () => {
+test(`every member has every message once and in order after ${CUTS} cuts`, { timeout: 600000 + CUTS * 100 }, async () => {
   const server = await startServer({ settings: SETTINGS });
   const proxy = await startProxy(server.port);
   const port = Number(new URL(proxy.url).port);
@@ -106,7 +106,7 @@ test(`every member has every message once and in order after ${CUTS} cuts`, { ti
   const latest = (await rest(server, 'GET', '/v1/chats/c', { user: 'alice' })).body.latest_sequence;
   assert.ok(latest > 50, `only ${latest} messages were sent`);
   for (const [index, { lines, child }] of storms.entries()) {
-    await eventually(() => count(lines, 'M ') >= latest, `${names[index]} has all ${latest} messages`, 30000);
+    await eventually(() => count(lines, 'M ') >= latest, `${names[index]} has all ${latest} messages`, 60000);
     const received = lines.filter((line) => line.startsWith('M ')).map((line) => line.split(' '));
     assert.deepEqual(
       received.map(([, sequence]) => Number(sequence)),

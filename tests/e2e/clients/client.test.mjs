@@ -9,7 +9,7 @@ import { Rollcall } from '../../../clients/js/rollcall.js';
 import { newChat } from '../support/chats.mjs';
 import { startServer } from '../support/server.mjs';
 
-const LIVE_MS = 10000;
+const LIVE_MS = 30000;
 const EVERYONE = { presence_visibility: 'everyone', last_seen_visibility: 'everyone' };
 
 let dataDir;

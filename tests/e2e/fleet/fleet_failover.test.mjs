@@ -16,7 +16,7 @@ import {
 } from '../support/fleet.mjs';
 import { startCluster } from '../support/redis.mjs';
 
-const RECOVERY_MS_MAX = 30000;
+const RECOVERY_MS_MAX = 60000;
 const USERS = 24;
 const SEND_EVERY_MS = 50;
 
@@ -53,7 +53,7 @@ async function storedIds(client) {
   return stored;
 }
 
-test('after a master fails under load, all is served again and nothing acknowledged is lost', { timeout: 120000 }, async (t) => {
+test('after a master fails under load, all is served again and nothing acknowledged is lost', { timeout: 600000 }, async (t) => {
   const redis = await startCluster();
   const fleet = await startFleet({ redis, settings: QUICK });
   t.after(async () => {

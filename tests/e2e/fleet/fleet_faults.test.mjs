@@ -28,7 +28,7 @@ import { startFaultProxy } from '../support/fault_proxy.mjs';
 import { freePorts, startRedis } from '../support/redis.mjs';
 import { ROLLCALL_BIN } from '../support/server.mjs';
 
-const NOTICED_MS = 10000; // time limit for noticing an outage or its end
+const NOTICED_MS = 30000; // time limit for noticing an outage or its end
 const OUTAGE_MS = QUICK_WINDOW_MS + 1000;
 
 /** Faults and how they end. Each gateway reaches Redis through a proxy of its own. */

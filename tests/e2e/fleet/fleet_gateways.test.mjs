@@ -20,6 +20,7 @@ import { ROLLCALL_BIN } from '../support/server.mjs';
 
 const CONCURRENT = { concurrency: true };
 const LATE_MS = 1000; // the delay that is allowed after the window
+const BUSY_MACHINE_MS = 5000; // what a busy machine may add to a time limit
 
 for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
   describe(`failing gateways on ${kind}`, () => {
@@ -75,7 +76,7 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
           for (const user of users) {
             const { last_seen: seen } = await observer.nextChange(user, 'offline');
             const took = Date.now() - crashed;
-            assert.ok(took < QUICK_WINDOW_MS + LATE_MS + 500, `${user} after ${took} ms`);
+            assert.ok(took < QUICK_WINDOW_MS + LATE_MS + BUSY_MACHINE_MS, `${user} after ${took} ms`);
             const before = crashed - Date.parse(seen);
             assert.ok(before > -100 && before < QUICK_WINDOW_MS, `${user} last seen ${before} ms before`);
           }
@@ -197,7 +198,7 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
             (await members('user_connections', 'pair')).join() === alive.established.conn_id &&
             (await members('user_servers', 'pair')).join() === 'gw-001',
           'only the live device is registered',
-          QUICK_WINDOW_MS + LATE_MS + 500,
+          QUICK_WINDOW_MS + LATE_MS + BUSY_MACHINE_MS,
         );
         assert.equal(await redis.command('EXISTS', connection('pair', dead.established.conn_id)), 0);
         assertStatusChanges(observer, { pair: ['online'] });

@@ -19,6 +19,8 @@ import {
 
 const CONCURRENT = { concurrency: true };
 const HEARTBEAT_MS = 5000;
+/** What a busy machine may add to a time limit. */
+const BUSY_MACHINE_MS = 5000;
 
 for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
   describe(`acceptance criteria on ${kind}`, CONCURRENT, () => {
@@ -69,7 +71,7 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
       assert.ok(!(await exists(record)), 'the record has expired after 16 s');
       assert.ok(!(await members('user_servers', 'crash_A')).includes('gw-doomed'));
       assert.deepEqual(await members('user_connections', 'crash_A'), []);
-      const offline = await observer.nextChange('crash_A', 'offline', 1000);
+      const offline = await observer.nextChange('crash_A', 'offline');
       const seen = Date.parse(offline.last_seen);
       assert.ok(Math.abs(seen - crashed) < 2000, `last seen ${seen - crashed} ms from the crash`);
       assert.equal(observer.changes().length, 2, 'online and offline, once each');
@@ -82,7 +84,7 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
       await eventually(
         async () => !(await exists(connection('again_A', established.conn_id))),
         'the entry expires',
-        REALTIME_WINDOW_MS + 1000,
+        REALTIME_WINDOW_MS + BUSY_MACHINE_MS,
       );
       const again = await connectUser(two, 'again_A');
       const id = again.established.conn_id;
@@ -123,7 +125,7 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
       await eventually(
         async () => (await members('user_servers', 'stale_A')).join() === 'gw-002',
         'the stale entry is removed',
-        REALTIME_WINDOW_MS + 1000,
+        REALTIME_WINDOW_MS + BUSY_MACHINE_MS,
       );
     });
 
@@ -169,7 +171,6 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
       await eventually(
         async () => (await observer.query('stale_P'))[0].status === 'offline',
         'the user is offline',
-        2000,
       );
       await sleep(14000);
       assert.equal((await observer.query('stale_P'))[0].status, 'offline');
@@ -185,7 +186,7 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
       await eventually(
         async () => (await members('user_connections', 'split_A')).join() === id,
         'the old connection is removed',
-        REALTIME_WINDOW_MS + 1000,
+        REALTIME_WINDOW_MS + BUSY_MACHINE_MS,
       );
       assert.deepEqual(await members('user_servers', 'split_A'), ['gw-002']);
     });

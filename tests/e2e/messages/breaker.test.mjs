@@ -17,7 +17,7 @@ const FAILURES = 5;
 const LIMIT_MS = 5000;
 const OPEN_SECONDS = 30;
 /** Delay that a busy machine may add to any time. */
-const SLACK_MS = 5000;
+const SLACK_MS = 15000;
 
 /** A refusal does little more than a heartbeat: parse JSON, read the breaker's state, write JSON. */
 const REFUSAL_PER_HEARTBEAT_MAX = 3;

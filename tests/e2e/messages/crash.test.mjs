@@ -13,7 +13,7 @@ import { ledgerPath, sql } from '../support/ledger.mjs';
 import { startServer } from '../support/server.mjs';
 
 const ROUNDS = Number(process.env.SOAK_ROUNDS ?? 10);
-const ROUND_MS = 30000;
+const ROUND_MS = 120000;
 
 /** Every round has chats of its own, so that checks do not take longer with each round. */
 const chatsOf = (round) => ['x', 'y', 'z'].map((name) => `${name}-${round}`);

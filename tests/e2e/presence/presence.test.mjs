@@ -356,7 +356,7 @@ test('REST refuses invalid ids', async () => {
 });
 
 test('a reconnect within the grace period is not visible; without one the user goes offline', async () => {
-  const graceful = await startServer({ settings: { 'presence.offline_grace_seconds': 1.5 } });
+  const graceful = await startServer({ settings: { 'presence.offline_grace_seconds': 4 } });
   try {
     await setVisibility(graceful, 'tunnel', 'everyone');
     const watcher = await connect(graceful, 'watcher');
@@ -367,14 +367,14 @@ test('a reconnect within the grace period is not visible; without one the user g
     await sleep(100);
     assert.equal((await watcher.query('tunnel'))[0].status, 'online');
     const reconnected = await connect(graceful, 'tunnel');
-    await sleep(2500);
+    await sleep(5000);
     await watcher.settle();
     assert.deepEqual(watcher.messages, []);
     const leftMs = Date.now();
     await reconnected.close();
     const { last_seen: lastSeen } = await watcher.nextChange('tunnel', 'offline');
-    assert.ok(Date.now() - leftMs > 1000, 'offline is delayed');
-    assert.ok(Math.abs(Date.parse(lastSeen) - leftMs) < 1000, 'last seen is when it left');
+    assert.ok(Date.now() - leftMs > 3000, 'offline is delayed');
+    assert.ok(Math.abs(Date.parse(lastSeen) - leftMs) < 3000, 'last seen is when it left');
   } finally {
     await graceful.stop();
   }

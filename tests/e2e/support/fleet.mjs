@@ -153,7 +153,7 @@ export async function sendUntilAcked(client, chatId, body, limitMs = SOON_MS) {
  */
 export async function assertInvariants(redis, windowMs) {
   const args = ['check', '--state', redis.url, '--window', String(windowMs / 1000)];
-  const { code = 0, stdout, stderr } = await execute(ROLLCALL_BIN, args, { timeout: 4 * windowMs }).catch(
+  const { code = 0, stdout, stderr } = await execute(ROLLCALL_BIN, args, { timeout: 4 * windowMs + SOON_MS }).catch(
     (error) => error,
   );
   assert.equal(code, 0, stdout + stderr);
