@@ -32,6 +32,7 @@ static const struct http_route ROUTES[] = {
     {HTTP1_GET, "/admin/v1/connections", REST_ADMIN, rest_admin_connections},
     {HTTP1_DELETE, "/admin/v1/connections/{conn_id}", REST_ADMIN, rest_admin_connection_delete},
     {HTTP1_POST, "/admin/v1/drain", REST_ADMIN, rest_admin_drain},
+    {HTTP1_POST, "/admin/v1/users/{user}/revoke", REST_ADMIN, rest_admin_revoke},
     {HTTP1_GET, "/admin/v1/explain/{user}", REST_ADMIN, rest_admin_explain},
     {HTTP1_GET, "/healthz", REST_OPEN, rest_health},
     {HTTP1_GET, "/readyz", REST_OPEN, rest_ready},
@@ -88,7 +89,9 @@ static void on_request_token_verified(void *arg, enum jwt_result result,
 {
     struct exchange *exchange = arg;
     unsigned access = exchange->route->access;
-    if (result != JWT_OK) {
+    if (result == JWT_UNAVAILABLE) {
+        exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, jwt_result_text(result));
+    } else if (result != JWT_OK) {
         metrics_count(api_context_of(exchange)->sessions->metrics, METRIC_AUTH_FAILURES);
         exchange_error(&exchange, 401, ERROR_UNAUTHENTICATED, jwt_result_text(result));
     } else if ((access == REST_ADMIN && !identity_has_scope(identity, IDENTITY_SCOPE_ADMIN)) ||

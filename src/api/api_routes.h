@@ -46,6 +46,7 @@ void rest_admin_gateways(struct exchange *exchange);
 void rest_admin_connections(struct exchange *exchange);
 void rest_admin_connection_delete(struct exchange *exchange);
 void rest_admin_drain(struct exchange *exchange);
+void rest_admin_revoke(struct exchange *exchange);
 void rest_admin_explain(struct exchange *exchange);
 void rest_health(struct exchange *exchange);
 void rest_ready(struct exchange *exchange);

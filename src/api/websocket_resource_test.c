@@ -210,7 +210,7 @@ static void start_handshake(struct client *client)
                  token);
     world_turn(&world);
     world_turn(&world);
-    assert_int_equal(world.sessions->verifier->pending, 1);
+    assert_int_equal(world.sessions->verifier->pending.count, 1);
 }
 
 static void client_that_vanishes_while_its_token_waits_leaves_nothing(void **unused)

@@ -7,6 +7,7 @@
 #include "presence/presence_event.h"
 #include "presence/push.h"
 #include "redis/redis_client.h"
+#include "session/session_token.h"
 #include "socketio/handover.h"
 
 #include <errno.h>
@@ -32,11 +33,22 @@ static void on_drain_ordered(struct mail *mail, void *owner)
     gateway_start_drain(owner);
 }
 
+/* A removed key ends the sessions that rest on it. */
+static void use_gateway_keys(struct gateway *gateway, struct key_set *keys)
+{
+    const struct key_set *old = gateway->verifier.keys;
+    bool removes = old && !key_set_is_within(old, keys);
+    verifier_use(&gateway->verifier, keys);
+    if (removes)
+        session_end_without_key(&gateway->sessions);
+    loop_defer(&gateway->loop, &gateway->sessions.verify); /* tokens may have waited for the keys */
+}
+
 static void on_reload_ordered(struct mail *mail, void *owner)
 {
     struct reload_order *order = CONTAINER_OF(mail, struct reload_order, mail);
     struct gateway *gateway = owner;
-    verifier_use(&gateway->verifier, order->keys);
+    use_gateway_keys(gateway, order->keys);
     if (order->tls) {
         tls_context_drop(&gateway->rest.listener.tls);
         gateway->rest.listener.tls = order->tls;
@@ -140,6 +152,9 @@ void gateway_housekeep(struct wheel_timer *timer)
     gateway_backends_tick(gateway);
     gateway_messages_tick(&gateway->messages);
     last_seen_tick(&gateway->last_seen);
+    revocation_watch_tick(&gateway->revocations);
+    if (verifier_end_waits(&gateway->verifier, &gateway->loop.clock))
+        loop_defer(&gateway->loop, &gateway->sessions.verify);
     memory_pressure_check(&gateway->rest);
     gateway_sample(gateway);
     if (gateway->index == 0)
@@ -167,6 +182,8 @@ void gateway_on_event(void *arg, struct slice topic, struct slice payload)
         presence_received(&gateway->presence, topic, payload);
     else if (chat_topic != CHAT_TOPIC_NONE)
         chat_received(&gateway->chats, chat_topic, chat_id, payload);
+    else if (slice_equal(topic, REVOCATION_WATCH_TOPIC))
+        revocation_watch_on_event(&gateway->revocations, payload);
     else
         delivery_received(&gateway->delivery, payload);
     if (slice_equal(topic, BUS_TOPIC_ALL))
@@ -176,6 +193,8 @@ void gateway_on_event(void *arg, struct slice topic, struct slice payload)
 void gateway_on_gap(void *arg, struct slice topic)
 {
     struct gateway *gateway = arg;
+    if (slice_equal(topic, REVOCATION_WATCH_TOPIC) || !topic.data)
+        revocation_watch_on_gap(&gateway->revocations);
     resync_gap(&gateway->presence, topic);
 }
 
@@ -226,6 +245,7 @@ void gateway_start(struct gateway *gateway)
     gateway_housekeep(&gateway->housekeeping);
     gateway_reap(&gateway->reaping);
     gateway_messages_start(&gateway->messages);
+    revocation_watch_start(&gateway->revocations);
 }
 
 void gateway_run(struct gateway *gateway)

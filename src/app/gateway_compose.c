@@ -206,6 +206,7 @@ static void compose_verifier(struct gateway *gateway)
     policy.audience = slice_of(config->auth.audience);
     verifier_init(&gateway->verifier, NULL, &policy, config->gateway.handshakes_per_turn,
                   config->gateway.pending_handshakes_max);
+    gateway->verifier.revocations = &gateway->revocations.revocations;
 }
 
 struct gateway *gateway_make(const struct gateway_parts *parts, size_t index)
@@ -230,7 +231,8 @@ struct gateway *gateway_make(const struct gateway_parts *parts, size_t index)
         return NULL; /* the process gives up, so nothing is undone */
     compose_rest(gateway);
     compose_delivery(gateway);
-    if (!compose_presence(gateway) || !compose_handlers(gateway) || !compose_chats(gateway) ||
+    if (!revocation_watch_init(&gateway->revocations, &gateway->sessions, parts->hash_seed) ||
+        !compose_presence(gateway) || !compose_handlers(gateway) || !compose_chats(gateway) ||
         !compose_messages(gateway) || !compose_calls(gateway) || !compose_socketio(gateway))
         return NULL;
     gateway->housekeeping.fire = gateway_housekeep;
@@ -251,6 +253,7 @@ void gateway_free(struct gateway **gateway)
     gateway_backends_free(freed);
     ledger_request_inbox_free(&freed->ledger_inbox);
     gateway_messages_free(&freed->messages);
+    revocation_watch_free(&freed->revocations);
     presence_free(&freed->presence);
     last_known_free(&freed->presence.last_known);
     graph_reader_free(&freed->presence.graphs);

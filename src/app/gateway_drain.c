@@ -69,6 +69,7 @@ void gateway_start_drain(struct gateway *gateway)
 void gateway_stop(struct gateway *gateway)
 {
     gateway_messages_stop(&gateway->messages);
+    revocation_watch_stop(&gateway->revocations);
     ledger_client_close(&gateway->ledger);
     fd_passing_close(&gateway->fd_passing);
     http_listener_shut(

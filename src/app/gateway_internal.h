@@ -14,6 +14,7 @@
 #include "net/fd_passing.h"
 #include "net/listener.h"
 #include "routing/delivery.h"
+#include "session/revocation_watch.h"
 #include "session/session.h"
 #include "socketio/socketio_context.h"
 
@@ -41,6 +42,7 @@ struct gateway {
     struct ledger_client ledger;
     struct last_seen last_seen;
     struct verifier verifier;
+    struct revocation_watch revocations;
     struct presence_plane presence;
     struct typing_plane typing;
     struct call_plane calls;

@@ -18,6 +18,8 @@ struct identity {
     char user[USER_ID_BYTES_MAX]; /* not terminated */
     uint8_t user_len;
     uint32_t scopes;
+    uint32_t key_tag;           /* of the key that verified the token (auth/keys/key.h) */
+    int64_t issued_at_s;        /* the token's `iat`; 0: it has none */
     int64_t expires_at_wall_ms; /* the token's `exp`, without leeway */
 };
 

@@ -112,7 +112,22 @@ enum jwt_result jwt_verify(const struct key_set *keys, const struct jwt_policy *
         return JWT_BAD_SIGNATURE;
     if (!base64url_decode(parts.claims, decoded, &len))
         return JWT_MALFORMED;
-    return jwt_claims_check((char *)decoded, len, policy, wall_ms, out);
+    result = jwt_claims_check((char *)decoded, len, policy, wall_ms, out);
+    if (jwt_result_names_user(result))
+        out->key_tag = candidates.keys[tried]->tag;
+    return result;
+}
+
+bool jwt_names_unknown_key(const struct key_set *keys, struct slice token)
+{
+    unsigned char decoded[DECODED_BYTES_MAX];
+    size_t len;
+    struct token_parts parts;
+    struct token_header header;
+    return token.len <= JWT_BYTES_MAX && split_token(token, &parts) &&
+           base64url_decode(parts.header, decoded, &len) &&
+           read_token_header((char *)decoded, len, &header) && header.key_name.len > 0 &&
+           !key_set_has_name(keys, header.key_name);
 }
 
 static const struct {

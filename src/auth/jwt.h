@@ -6,7 +6,7 @@
  * cryptography come first, so that nonsense is cheap to refuse.
  *
  * - The key determines the algorithm. A header with another `alg` is refused; so is anything but RS256,
- *   ES256 or EdDSA, and any `crit` extension. Keys in the header (`jwk`, `jku`, …) are ignored.
+ *   ES256, EdDSA or HS256, and any `crit` extension. Keys in the header (`jwk`, `jku`, …) are ignored.
  * - `sub` (a user id) and `exp` are required. `nbf` is checked; `iss` and `aud` are checked if the
  *   policy names one. `scope` is a list separated by spaces.
  * - Base64url and JSON are parsed strictly; a duplicate of a JSON member that is read is refused.
@@ -45,7 +45,9 @@ enum { JWT_BYTES_MAX = 8192 };
     X(JWT_EXPIRED, "expired", "token has expired")                                                 \
     X(JWT_NOT_YET_VALID, "not_yet_valid", "token is not valid yet")                                \
     X(JWT_WRONG_ISSUER, "wrong_issuer", "token is from another issuer")                            \
-    X(JWT_WRONG_AUDIENCE, "wrong_audience", "token is for another audience")
+    X(JWT_WRONG_AUDIENCE, "wrong_audience", "token is for another audience")                       \
+    X(JWT_REVOKED, "token_revoked", "token has been revoked")                                      \
+    X(JWT_UNAVAILABLE, "unavailable", "tokens cannot be verified at present")
 
 enum jwt_result {
 #define JWT_RESULT_NAME(name, label, text) name,
@@ -77,6 +79,9 @@ static inline bool jwt_result_names_user(enum jwt_result result)
  * time. */
 enum jwt_result jwt_verify(const struct key_set *keys, const struct jwt_policy *policy,
                            struct slice token, int64_t wall_ms, struct identity *out);
+
+/* Returns whether the token has a `kid` that no key of the set has. Its issuer may have a new key. */
+bool jwt_names_unknown_key(const struct key_set *keys, struct slice token);
 
 /* Return static text. */
 const char *jwt_result_label(enum jwt_result result);

@@ -11,6 +11,7 @@ struct claims {
     struct slice issuer;
     struct slice scope;
     double expires_at_seconds;
+    double issued_at_seconds;
     double not_before_seconds;
     bool audience_matches;
 };
@@ -33,10 +34,19 @@ static void read_token_audience(struct json *json, struct claims *claims)
         match_token_audience(json, claims);
 }
 
-enum claim { SUBJECT, EXPIRY, NOT_BEFORE, ISSUER, AUDIENCE, SCOPE, CLAIM_COUNT };
+/* It is not required, so one that is no number counts as absent. */
+static void read_token_issue_time(struct json *json, struct claims *claims)
+{
+    if (json_peek(json) == JSON_NUMBER)
+        json_double(json, &claims->issued_at_seconds);
+    else
+        json_skip(json);
+}
+
+enum claim { SUBJECT, EXPIRY, ISSUED_AT, NOT_BEFORE, ISSUER, AUDIENCE, SCOPE, CLAIM_COUNT };
 
 static const char *const claim_names[CLAIM_COUNT] = {
-    [SUBJECT] = "sub", [EXPIRY] = "exp",   [NOT_BEFORE] = "nbf",
+    [SUBJECT] = "sub", [EXPIRY] = "exp",   [ISSUED_AT] = "iat", [NOT_BEFORE] = "nbf",
     [ISSUER] = "iss",  [AUDIENCE] = "aud", [SCOPE] = "scope",
 };
 
@@ -56,6 +66,9 @@ static bool read_token_claim(struct json *json, struct slice name, struct claims
         break;
     case EXPIRY:
         json_double(json, &claims->expires_at_seconds);
+        break;
+    case ISSUED_AT:
+        read_token_issue_time(json, claims);
         break;
     case NOT_BEFORE:
         json_double(json, &claims->not_before_seconds);
@@ -137,6 +150,7 @@ enum jwt_result jwt_claims_check(char *text, size_t len, const struct jwt_policy
     memcpy(out->user, claims.subject.data, claims.subject.len);
     out->user_len = (uint8_t)claims.subject.len;
     out->scopes = jwt_claims_scopes(claims.scope);
+    out->issued_at_s = claim_milliseconds(claims.issued_at_seconds) / 1000;
     out->expires_at_wall_ms = claim_milliseconds(claims.expires_at_seconds);
     return result;
 }

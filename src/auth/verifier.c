@@ -8,16 +8,36 @@ struct verification {
     struct verification *next;
     verifier_done done;
     void *arg;
+    int64_t waits_until_ms; /* for new keys; 0: it has not waited */
     size_t token_len;
     char token[];
 };
+
+static void push_verification(struct verifier_queue *queue, struct verification *verification)
+{
+    verification->next = NULL;
+    *queue->end = verification;
+    queue->end = &verification->next;
+    queue->count++;
+}
+
+static struct verification *pop_verification(struct verifier_queue *queue)
+{
+    struct verification *first = queue->first;
+    queue->first = first->next;
+    if (!queue->first)
+        queue->end = &queue->first;
+    queue->count--;
+    return first;
+}
 
 void verifier_init(struct verifier *verifier, struct key_set *keys, const struct jwt_policy *policy,
                    size_t per_turn, size_t pending_max)
 {
     *verifier = (struct verifier){
         .keys = keys, .policy = *policy, .per_turn = per_turn, .pending_max = pending_max};
-    verifier->end = &verifier->first;
+    verifier->pending.end = &verifier->pending.first;
+    verifier->waiting.end = &verifier->waiting.first;
 }
 
 /* A valid token is a secret, so it is erased. */
@@ -27,20 +47,18 @@ static void free_verification(struct verification *verification)
     free(verification);
 }
 
-static struct verification *pop_verification(struct verifier *verifier)
+/* Those that wait are pending again. */
+static void end_waits(struct verifier *verifier, int64_t now_ms)
 {
-    struct verification *first = verifier->first;
-    verifier->first = first->next;
-    if (!verifier->first)
-        verifier->end = &verifier->first;
-    verifier->pending--;
-    return first;
+    while (verifier->waiting.first && verifier->waiting.first->waits_until_ms <= now_ms)
+        push_verification(&verifier->pending, pop_verification(&verifier->waiting));
 }
 
 void verifier_free(struct verifier *verifier)
 {
-    while (verifier->first) {
-        struct verification *verification = pop_verification(verifier);
+    end_waits(verifier, INT64_MAX);
+    while (verifier->pending.first) {
+        struct verification *verification = pop_verification(&verifier->pending);
         verification->done(verification->arg, JWT_UNKNOWN_KEY, NULL);
         free_verification(verification);
     }
@@ -51,11 +69,18 @@ void verifier_use(struct verifier *verifier, struct key_set *keys)
 {
     key_set_release(&verifier->keys);
     verifier->keys = keys;
+    end_waits(verifier, INT64_MAX);
+}
+
+bool verifier_end_waits(struct verifier *verifier, const struct clock *clock)
+{
+    end_waits(verifier, clock->now_ms);
+    return verifier->pending.first != NULL;
 }
 
 bool verifier_submit(struct verifier *verifier, struct slice token, verifier_done done, void *arg)
 {
-    if (verifier->pending >= verifier->pending_max)
+    if (verifier->pending.count >= verifier->pending_max)
         return false;
     size_t kept =
         token.len <= JWT_BYTES_MAX ? token.len : JWT_BYTES_MAX + 1; /* which is still too long */
@@ -65,24 +90,61 @@ bool verifier_submit(struct verifier *verifier, struct slice token, verifier_don
     *verification = (struct verification){.done = done, .arg = arg, .token_len = kept};
     if (kept)
         memcpy(verification->token, token.data, kept);
-    *verifier->end = verification;
-    verifier->end = &verification->next;
-    verifier->pending++;
+    push_verification(&verifier->pending, verification);
+    return true;
+}
+
+bool verifier_accepts(const struct verifier *verifier, const struct identity *identity)
+{
+    return verifier->keys && key_set_has_tag(verifier->keys, identity->key_tag) &&
+           !(verifier->revocations &&
+             revocations_refuse(verifier->revocations, identity_user(identity),
+                                identity->issued_at_s));
+}
+
+static enum jwt_result verify_token(const struct verifier *verifier, struct slice token,
+                                    int64_t wall_ms, struct identity *identity)
+{
+    if (!verifier->keys)
+        return JWT_UNAVAILABLE;
+    enum jwt_result result =
+        jwt_verify(verifier->keys, &verifier->policy, token, wall_ms, identity);
+    if (result == JWT_OK && !verifier_accepts(verifier, identity))
+        return JWT_REVOKED;
+    return result;
+}
+
+/* Returns whether a token that was not verified waits for new keys now. */
+static bool wait_for_new_keys(struct verifier *verifier, struct verification *verification,
+                              int64_t now_ms)
+{
+    struct slice token = {verification->token, verification->token_len};
+    if (!verifier->ask_for_keys || verification->waits_until_ms ||
+        (verifier->keys && !jwt_names_unknown_key(verifier->keys, token)) ||
+        verifier->waiting.count >= VERIFIER_WAITING_MAX ||
+        !verifier->ask_for_keys(verifier->ask_arg))
+        return false;
+    verification->waits_until_ms = now_ms + VERIFIER_KEYS_WAIT_MS;
+    push_verification(&verifier->waiting, verification);
     return true;
 }
 
 bool verifier_run(struct verifier *verifier, const struct clock *clock)
 {
-    for (size_t i = 0; i < verifier->per_turn && verifier->first; i++) {
-        struct verification *verification = pop_verification(verifier);
+    if (verifier->revocations && verifier->revocations->state == REVOCATIONS_LOADING)
+        return false;
+    for (size_t i = 0; i < verifier->per_turn && verifier->pending.first; i++) {
+        struct verification *verification = pop_verification(&verifier->pending);
         struct identity identity;
         enum jwt_result result =
-            jwt_verify(verifier->keys, &verifier->policy,
-                       (struct slice){verification->token, verification->token_len}, clock->wall_ms,
-                       &identity);
+            verify_token(verifier, (struct slice){verification->token, verification->token_len},
+                         clock->wall_ms, &identity);
+        if (!jwt_result_names_user(result) &&
+            wait_for_new_keys(verifier, verification, clock->now_ms))
+            continue;
         verification->done(verification->arg, result,
                            jwt_result_names_user(result) ? &identity : NULL);
         free_verification(verification);
     }
-    return verifier->first != NULL;
+    return verifier->pending.first != NULL;
 }

@@ -96,7 +96,7 @@ static inline struct ledger *ledger_innermost(struct ledger *ledger)
     X(DEAD_LETTERS_LIST, false, dead_letters)                                                      \
     X(DEAD_LETTER_REPLAY, true, change)                                                            \
     X(CHAT_REPAIR, true, repair)                                                                   \
-    X(REVOKE, true, change)                                                                        \
+    X(REVOKE, true, revoke)                                                                        \
     X(REVOCATIONS_LIST, false, revocations)
 
 #define LEDGER_OPERATION_NAME(name, writes, outcome) LEDGER_##name,
@@ -151,6 +151,7 @@ union ledger_request_outcome {
     struct ledger_messages_outcome messages;
     struct ledger_dead_letters_outcome dead_letters;
     struct ledger_repair_outcome repair;
+    struct ledger_revoke_outcome revoke;
     struct ledger_revocations_outcome revocations;
 };
 
@@ -171,6 +172,7 @@ union ledger_request_completion {
     ledger_messages_done messages;
     ledger_dead_letters_done dead_letters;
     ledger_repair_done repair;
+    ledger_revoke_done revoke;
     ledger_revocations_done revocations;
 };
 

@@ -1,10 +1,10 @@
 #include "ledger/ledger_request.h"
 
-void ledger_revoke(struct ledger_client *client, struct slice user, ledger_change_done done,
+void ledger_revoke(struct ledger_client *client, struct slice user, ledger_revoke_done done,
                    void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_REVOKE, arg);
-    request->done.change = done;
+    request->done.revoke = done;
     request->input.user = ledger_request_id(request, user);
     ledger_request_submit(request);
 }

@@ -12,9 +12,16 @@
 /* Users with a revocation. Every gateway keeps all of them in memory, so there is a bound; beyond it: LIMIT. */
 enum { LEDGER_REVOCATIONS_MAX = 200000 };
 
+struct ledger_revoke_outcome {
+    enum ledger_status status;
+    int64_t revoked_at_s; /* as it is stored now */
+};
+
+typedef void (*ledger_revoke_done)(void *arg, const struct ledger_revoke_outcome *outcome);
+
 /* Refuses the user's tokens that were issued up to the client's current second (wall clock). A repeated revocation
  * moves the time forward, never back. */
-void ledger_revoke(struct ledger_client *client, struct slice user, ledger_change_done done,
+void ledger_revoke(struct ledger_client *client, struct slice user, ledger_revoke_done done,
                    void *arg);
 
 struct ledger_revocation {

@@ -74,6 +74,8 @@ static const char *const CLOSING_NAMES[CLOSING_REASON_COUNT] = {
     [CLOSING_TOKEN_EXPIRED] = "token_expired",
     [CLOSING_UPSTREAM_FAILURE] = "upstream_failure",
     [CLOSING_ADMIN] = "admin",
+    [CLOSING_TOKEN_REVOKED] = "token_revoked",
+    [CLOSING_KEY_REMOVED] = "key_removed",
 };
 
 static const char *const ANNOUNCEMENT_NAMES[PRESENCE_ANNOUNCEMENTS] = {

@@ -11,10 +11,22 @@ const char *admission_refusal(const struct session_context *context)
     return state_available(context->presence->store) ? NULL : "the state store does not answer";
 }
 
+static void refuse_admission_token(struct admission *admission, enum jwt_result result)
+{
+    metrics_count(admission->context->metrics, METRIC_AUTH_FAILURES);
+    log_info("token_refused", "reason=%s", jwt_result_label(result));
+    admission->hooks->on_end(admission, ADMISSION_TOKEN_REFUSED, jwt_result_text(result));
+}
+
 void admission_resume(struct admission *admission)
 {
     const struct admission_hooks *hooks = admission->hooks;
     struct session_context *context = admission->context;
+    if (!verifier_accepts(context->verifier, &admission->identity)) { /* any more */
+        presence_close(context->presence, identity_user(&admission->identity), &admission->conn_id);
+        refuse_admission_token(admission, JWT_REVOKED);
+        return;
+    }
     /* a drain that has begun has counted its sessions */
     if (hooks->is_present(admission) && !context->draining && hooks->open_session(admission)) {
         hooks->on_end(admission, ADMISSION_ADMITTED, NULL);
@@ -41,10 +53,12 @@ static void admission_on_token_verified(void *arg, enum jwt_result result,
     struct admission *admission = arg;
     const struct admission_hooks *hooks = admission->hooks;
     struct session_context *context = admission->context;
+    if (result == JWT_UNAVAILABLE) {
+        hooks->on_end(admission, ADMISSION_UNAVAILABLE, jwt_result_text(result));
+        return;
+    }
     if (result != JWT_OK) {
-        metrics_count(context->metrics, METRIC_AUTH_FAILURES);
-        log_info("token_refused", "reason=%s", jwt_result_label(result));
-        hooks->on_end(admission, ADMISSION_TOKEN_REFUSED, jwt_result_text(result));
+        refuse_admission_token(admission, result);
         return;
     }
     if (!hooks->is_present(admission)) {

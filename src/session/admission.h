@@ -4,7 +4,8 @@
  *   admission_begin() ──► token verified ──► client present, gateway takes sessions ──► lease opened
  *        ──► hooks->prepare(), if there is one ──admission_resume()──► hooks->open_session() ──► on_end()
  *
- * Each step may refuse the client; on_end() gets the reason. The lease comes before the session, because a
+ * Each step may refuse the client; on_end() gets the reason. A token that was revoked meanwhile, or whose key was
+ * removed, is refused at the end, because sessions that end for that were looked for before. The lease comes before the session, because a
  * connection that cannot be registered must not be accepted. From then on events are routed to this gateway, so
  * `prepare` can fetch earlier ones and miss none. If no session is opened, the lease is closed again.
  *

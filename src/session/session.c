@@ -6,6 +6,7 @@
 #include "session/missed_messages.h"
 #include "session/pending_reply.h"
 #include "session/presence_refresh.h"
+#include "session/session_token.h"
 
 #include <stdlib.h>
 
@@ -72,15 +73,6 @@ struct call_device session_device(const struct session *session)
 {
     return (struct call_device){
         session_user(session), {session->device, session->device_len}, session->conn_id};
-}
-
-void session_limit_token(struct session *session, int64_t expires_at_wall_ms)
-{
-    const struct clock *clock = &session->context->loop->clock;
-    connection_unlimit(&session->connection, CLOSING_TOKEN_EXPIRED);
-    connection_limit(&session->connection, CLOSING_MAX_LIFETIME, session->lifetime_ends_at_ms);
-    connection_limit(&session->connection, CLOSING_TOKEN_EXPIRED,
-                     clock->now_ms + expires_at_wall_ms - clock->wall_ms);
 }
 
 /* ---- messages ---- */
@@ -221,7 +213,7 @@ void session_begin(struct session *session, const struct identity *identity)
                             .expiry_window_ms = config->presence.expiry_window_ms,
                             .server_time_ms = context->loop->clock.wall_ms,
                         }});
-    session_limit_token(session, identity->expires_at_wall_ms);
+    session_take_token(session, identity);
     connection_wake_at(&session->connection, session->renew_at_ms);
     connection_wake_at(&session->connection, session->active_at_ms + config->presence.idle_ms);
     struct call_device device = session_device(session);

@@ -36,6 +36,8 @@ struct session {
     int64_t lifetime_ends_at_ms;
     int64_t renew_at_ms;
     uint32_t pending_reply_count;
+    uint32_t issued_at_s; /* of the token (session_token.h); 0: it does not say */
+    uint32_t key_tag;     /* of the key that verified it */
     bool idle;
     uint8_t device_len;
     char device[];
@@ -97,9 +99,6 @@ struct slice session_user_of(const struct connection *connection);
 
 /* Notes whether the user is active on this device. */
 void session_set_activity(struct session *session, enum activity activity);
-
-/* Ends the connection when its token expires (wall clock). */
-void session_limit_token(struct session *session, int64_t expires_at_wall_ms);
 
 /* For router_init(): queues an event for the session of an endpoint. */
 void session_deliver(struct endpoint *endpoint, struct broadcast *broadcast, uint64_t key);

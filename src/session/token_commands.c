@@ -1,6 +1,7 @@
 /* refresh_token */
 #include "session/dispatch.h"
 #include "session/pending_reply.h"
+#include "session/session_token.h"
 
 static void on_new_token_verified(void *arg, enum jwt_result result,
                                   const struct identity *identity)
@@ -8,7 +9,9 @@ static void on_new_token_verified(void *arg, enum jwt_result result,
     struct pending_reply *pending = arg;
     struct session *session = pending->session;
     if (result != JWT_OK) {
-        pending_reply_error(&pending, ERROR_UNAUTHENTICATED, jwt_result_text(result));
+        pending_reply_error(
+            &pending, result == JWT_UNAVAILABLE ? ERROR_SERVICE_UNAVAILABLE : ERROR_UNAUTHENTICATED,
+            jwt_result_text(result));
         return;
     }
     if (session && !slice_equal(identity_user(identity), session_user(session))) {
@@ -16,7 +19,7 @@ static void on_new_token_verified(void *arg, enum jwt_result result,
         return;
     }
     if (session)
-        session_limit_token(session, identity->expires_at_wall_ms);
+        session_take_token(session, identity);
     pending_reply_send(&pending, &(struct message){.type = MESSAGE_OK});
 }
 

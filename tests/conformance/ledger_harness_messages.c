@@ -36,6 +36,12 @@ static void write_dead_letters(void *arg, const struct ledger_dead_letters_outco
                     SLICE_FORMAT(outcome->letters[i].reason));
 }
 
+static void write_revoke(void *arg, const struct ledger_revoke_outcome *outcome)
+{
+    if (harness_begin(arg, outcome->status))
+        harness_add(arg, " @%lld", (long long)outcome->revoked_at_s);
+}
+
 static void write_revocations(void *arg, const struct ledger_revocations_outcome *outcome)
 {
     if (!harness_begin(arg, outcome->status))
@@ -117,7 +123,7 @@ const char *harness_dead_letter_put(struct harness *harness, const char *chat, u
 
 const char *harness_revoke(struct harness *harness, const char *user)
 {
-    ledger_revoke(&harness->client, slice_of(user), harness_write_change, harness);
+    ledger_revoke(&harness->client, slice_of(user), write_revoke, harness);
     return harness_line(harness);
 }
 

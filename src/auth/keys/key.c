@@ -6,6 +6,7 @@
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
 #include <openssl/err.h>
+#include <openssl/hmac.h>
 #include <openssl/rsa.h>
 
 enum { SHA256_BYTES = 32, ED25519_SIGNATURE_BYTES = 64 };
@@ -86,7 +87,47 @@ bool key_init(struct key *key, EVP_PKEY *pkey, struct slice id, struct auth_erro
     key->id_len = id.len;
     if (id.len > 0)
         memcpy(key->id, id.data, id.len);
+    for (size_t i = 0; i < KEY_THUMBPRINT_LEN; i++)
+        key->tag = key->tag * 31 + (unsigned char)key->thumbprint[i];
     return true;
+}
+
+static bool compute_key_mac(const struct key *key, struct slice message,
+                            unsigned char mac[SHA256_BYTES])
+{
+    unsigned len = 0;
+    return HMAC(key->sha256, key->secret, (int)key->secret_len, (const unsigned char *)message.data,
+                message.len, mac, &len) &&
+           len == SHA256_BYTES;
+}
+
+/* The tag is a MAC of a constant, so that it tells nothing about the secret. */
+bool key_init_secret(struct key *key, struct slice secret, struct auth_error *error)
+{
+    unsigned char mac[SHA256_BYTES];
+    *key = (struct key){.algorithm = KEY_HS256};
+    if (secret.len < KEY_SECRET_BYTES_MIN || secret.len > KEY_SECRET_BYTES_MAX)
+        return auth_error_set(error, "secret of %zu bytes, expected %d to %d", secret.len,
+                              KEY_SECRET_BYTES_MIN, KEY_SECRET_BYTES_MAX);
+    key->sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+    key->secret = OPENSSL_memdup(secret.data, secret.len);
+    key->secret_len = secret.len;
+    if (!key->sha256 || !key->secret || !compute_key_mac(key, SLICE("rollcall key tag"), mac)) {
+        key_release(key);
+        return auth_error_set(error, "out of memory");
+    }
+    memcpy(&key->tag, mac, sizeof(key->tag));
+    return true;
+}
+
+bool key_copy(struct key *key, const struct key *from)
+{
+    struct auth_error unused;
+    if (from->secret)
+        return key_init_secret(key, (struct slice){(const char *)from->secret, from->secret_len},
+                               &unused);
+    return EVP_PKEY_up_ref(from->pkey) == 1 &&
+           key_init(key, from->pkey, (struct slice){from->id, from->id_len}, &unused);
 }
 
 void key_release(struct key *key)
@@ -95,13 +136,14 @@ void key_release(struct key *key)
     EVP_MD_CTX_free(key->message_verifier);
     EVP_MD_free(key->sha256);
     EVP_PKEY_free(key->pkey);
+    OPENSSL_clear_free(key->secret, key->secret_len);
     *key = (struct key){0};
 }
 
 bool key_is_named(const struct key *key, struct slice name)
 {
     struct slice id = {key->id, key->id_len};
-    struct slice thumbprint = {key->thumbprint, KEY_THUMBPRINT_LEN};
+    struct slice thumbprint = {key->thumbprint, key->pkey ? KEY_THUMBPRINT_LEN : 0};
     return name.len > 0 && (slice_equal(name, id) || slice_equal(name, thumbprint));
 }
 
@@ -140,6 +182,15 @@ static bool verify_eddsa_signature(const struct key *key, struct slice message,
     return good;
 }
 
+/* Compares in constant time, so that the time does not tell how much of a forged signature is right. */
+static bool verify_hs256_signature(const struct key *key, struct slice message,
+                                   const unsigned char *signature, size_t signature_len)
+{
+    unsigned char mac[SHA256_BYTES];
+    return signature_len == SHA256_BYTES && compute_key_mac(key, message, mac) &&
+           CRYPTO_memcmp(mac, signature, SHA256_BYTES) == 0;
+}
+
 bool key_verify(const struct key *key, struct slice message, const unsigned char *signature,
                 size_t signature_len)
 {
@@ -148,6 +199,7 @@ bool key_verify(const struct key *key, struct slice message, const unsigned char
         [KEY_RS256] = verify_digest_signature,
         [KEY_ES256] = verify_es256_signature,
         [KEY_EDDSA] = verify_eddsa_signature,
+        [KEY_HS256] = verify_hs256_signature,
     };
     /* A failed verification queues errors, which a TLS stream on this thread would read as its
      * own. */

@@ -4,6 +4,7 @@ static const char *const algorithm_names[] = {
     [KEY_RS256] = "RS256",
     [KEY_ES256] = "ES256",
     [KEY_EDDSA] = "EdDSA",
+    [KEY_HS256] = "HS256",
 };
 
 const char *key_algorithm_name(enum key_algorithm algorithm)

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-enum key_algorithm { KEY_RS256, KEY_ES256, KEY_EDDSA };
+enum key_algorithm { KEY_RS256, KEY_ES256, KEY_EDDSA, KEY_HS256 };
 
 /* Returns the name of the algorithm in JOSE; static text. */
 const char *key_algorithm_name(enum key_algorithm algorithm);

@@ -13,7 +13,7 @@
 struct key_set {
     atomic_uint references;
     size_t count;
-    struct key keys[]; /* KEY_SET_KEYS_MAX allocated, `count` in use */
+    struct key keys[]; /* `count` in use */
 };
 
 /* The set being loaded, and the name for its errors. */
@@ -114,14 +114,21 @@ static bool is_jwks_source(const char *data, size_t len)
     return blank < len && data[blank] == '{';
 }
 
+static struct key_set *make_key_set(size_t capacity)
+{
+    struct key_set *set = calloc(1, sizeof(*set) + capacity * sizeof(set->keys[0]));
+    if (set)
+        atomic_init(&set->references, 1);
+    return set;
+}
+
 struct key_set *key_set_parse(const char *name, char *data, size_t len, struct auth_error *error)
 {
-    struct key_set *set = calloc(1, sizeof(*set) + KEY_SET_KEYS_MAX * sizeof(set->keys[0]));
+    struct key_set *set = make_key_set(KEY_SET_KEYS_MAX);
     if (!set) {
         auth_error_set(error, "%s: out of memory", name);
         return NULL;
     }
-    atomic_init(&set->references, 1);
     struct key_source source = {name, set, error};
     bool ok = is_jwks_source(data, len) ? read_jwks_source(&source, data, len)
                                         : read_pem_source(&source, data, len);
@@ -145,6 +152,44 @@ struct key_set *key_set_load(const char *path, struct auth_error *error)
     return set;
 }
 
+struct key_set *key_set_load_secret(const char *path, struct auth_error *error)
+{
+    struct key_file file;
+    struct auth_error reason = {"out of memory"};
+    if (!key_file_read(path, &file, error))
+        return NULL;
+    size_t len = file.len;
+    if (len > 0 && file.data[len - 1] == '\n')
+        len--;
+    if (len > 0 && file.data[len - 1] == '\r')
+        len--;
+    struct key_set *set = make_key_set(1);
+    if (set && key_init_secret(&set->keys[0], (struct slice){file.data, len}, &reason)) {
+        set->count = 1;
+    } else {
+        auth_error_set(error, "%s: %s", path, reason.text);
+        key_set_release(&set);
+    }
+    key_file_free(&file);
+    return set;
+}
+
+struct key_set *key_set_unite(const struct key_set *const *sets, size_t count)
+{
+    size_t capacity = 0;
+    for (size_t i = 0; i < count; i++)
+        capacity += sets[i] ? sets[i]->count : 0;
+    struct key_set *united = make_key_set(capacity);
+    for (size_t i = 0; united && i < count; i++)
+        for (size_t k = 0; united && sets[i] && k < sets[i]->count; k++) {
+            if (key_copy(&united->keys[united->count], &sets[i]->keys[k]))
+                united->count++;
+            else
+                key_set_release(&united);
+        }
+    return united;
+}
+
 struct key_set *key_set_share(struct key_set *set)
 {
     atomic_fetch_add_explicit(&set->references, 1, memory_order_relaxed);
@@ -165,6 +210,30 @@ void key_set_release(struct key_set **held)
 size_t key_set_count(const struct key_set *set)
 {
     return set->count;
+}
+
+bool key_set_has_tag(const struct key_set *set, uint32_t tag)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (set->keys[i].tag == tag)
+            return true;
+    return false;
+}
+
+bool key_set_is_within(const struct key_set *set, const struct key_set *other)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (!key_set_has_tag(other, set->keys[i].tag))
+            return false;
+    return true;
+}
+
+bool key_set_has_name(const struct key_set *set, struct slice name)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (key_is_named(&set->keys[i], name))
+            return true;
+    return false;
 }
 
 static bool is_key_without_id(const struct key *key, struct slice name)

@@ -22,6 +22,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
     KEY_SET_KEYS_MAX = 64,
@@ -39,6 +40,13 @@ struct key_set *key_set_load(const char *path, struct auth_error *error);
 /* The same from memory, which is modified. Errors show `name` instead of the path. */
 struct key_set *key_set_parse(const char *name, char *data, size_t len, struct auth_error *error);
 
+/* Reads a file that holds a shared secret; one line end behind it does not count. Otherwise like key_set_load(). */
+struct key_set *key_set_load_secret(const char *path, struct auth_error *error);
+
+/* Makes a set with the keys of all `sets`, of which some may be NULL, but not all. Returns NULL when out of
+ * memory. */
+struct key_set *key_set_unite(const struct key_set *const *sets, size_t count);
+
 struct key_set *key_set_share(struct key_set *set);
 
 /* Releases one reference and nulls the caller's pointer; the last one frees the set. *held may be
@@ -46,6 +54,15 @@ struct key_set *key_set_share(struct key_set *set);
 void key_set_release(struct key_set **held);
 
 size_t key_set_count(const struct key_set *set);
+
+/* Returns whether the set has the key that has this tag (key.h). */
+bool key_set_has_tag(const struct key_set *set, uint32_t tag);
+
+/* Returns whether every key of `set` is also in `other`, whatever its name. */
+bool key_set_is_within(const struct key_set *set, const struct key_set *other);
+
+/* Returns whether a key of the set has this `kid`. */
+bool key_set_has_name(const struct key_set *set, struct slice name);
 
 enum key_set_choice {
     KEY_SET_CHOSEN,

@@ -179,6 +179,11 @@ static void pass_repair_outcome(struct wire *wire, struct ledger_repair_outcome 
     wire_number(wire, &outcome->highest_sequence, UINT64_MAX);
 }
 
+static void pass_revoke_outcome(struct wire *wire, struct ledger_revoke_outcome *outcome)
+{
+    wire_signed(wire, &outcome->revoked_at_s);
+}
+
 static void pass_revocations_outcome(struct wire *wire, struct ledger_revocations_outcome *outcome)
 {
     const void *items = outcome->revocations;

@@ -301,6 +301,9 @@ static bool fill_message_outcome(enum ledger_operation operation,
     case LEDGER_CHAT_REPAIR:
         outcome->repair = (struct ledger_repair_outcome){LEDGER_OK, false, true, 3, 4};
         return true;
+    case LEDGER_REVOKE:
+        outcome->revoke.revoked_at_s = 12;
+        return true;
     case LEDGER_REVOCATIONS_LIST:
         outcome->revocations = (struct ledger_revocations_outcome){LEDGER_OK, revocations, 1, true};
         return true;
@@ -317,12 +320,23 @@ static void fill_outcome(enum ledger_operation operation, union ledger_request_o
 }
 
 static const enum ledger_operation KINDS[] = {
-    LEDGER_SETTINGS_PUT,     LEDGER_PROFILES,          LEDGER_GRAPH,
-    LEDGER_BLOCK_PUT,        LEDGER_BLOCKS_LIST,       LEDGER_CONTACT_REQUEST_CREATE,
-    LEDGER_CHAT_CREATE,      LEDGER_CHATS_LIST,        LEDGER_CONTACT_REQUESTS_LIST,
-    LEDGER_CALLS_LIST,       LEDGER_MESSAGE_APPEND,    LEDGER_MESSAGES_AFTER,
-    LEDGER_CHAT_REPAIR,      LEDGER_DEAD_LETTERS_LIST, LEDGER_OUTBOX_REMOVE,
+    LEDGER_SETTINGS_PUT,
+    LEDGER_PROFILES,
+    LEDGER_GRAPH,
+    LEDGER_BLOCK_PUT,
+    LEDGER_BLOCKS_LIST,
+    LEDGER_CONTACT_REQUEST_CREATE,
+    LEDGER_CHAT_CREATE,
+    LEDGER_CHATS_LIST,
+    LEDGER_CONTACT_REQUESTS_LIST,
+    LEDGER_CALLS_LIST,
+    LEDGER_MESSAGE_APPEND,
+    LEDGER_MESSAGES_AFTER,
+    LEDGER_CHAT_REPAIR,
+    LEDGER_DEAD_LETTERS_LIST,
+    LEDGER_OUTBOX_REMOVE,
     LEDGER_REVOCATIONS_LIST,
+    LEDGER_REVOKE,
 };
 
 enum { KIND_COUNT = sizeof(KINDS) / sizeof(KINDS[0]) };

@@ -30,6 +30,7 @@ enum ledger_status sqlite_revocations_put(struct database *database, struct ledg
     struct slice user = request->input.user;
     int64_t now_s = request->wall_ms / MS_PER_SECOND;
     int64_t revoked_at_s = read_revoked_at_s(database, user);
+    request->outcome.revoke.revoked_at_s = revoked_at_s > now_s ? revoked_at_s : now_s;
     if (revoked_at_s >= now_s)
         return LEDGER_OK;
     if (revoked_at_s < 0 && !has_space_for_revocation(database))
@@ -38,7 +39,6 @@ enum ledger_status sqlite_revocations_put(struct database *database, struct ledg
     query_bind(&query, user);
     query_bind_int(&query, now_s);
     query_run(&query);
-    request->outcome.change.changed = true;
     return LEDGER_OK;
 }
 

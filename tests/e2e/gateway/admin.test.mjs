@@ -49,6 +49,7 @@ test('every admin route needs its scope: 401 without a token, 403 without the sc
     ['DELETE', '/admin/v1/connections/01ARZ3NDEKTSV4RRFFQ69G5FAV'],
     ['POST', '/admin/v1/drain'],
     ['GET', '/admin/v1/explain/nosy'],
+    ['POST', '/admin/v1/users/nosy/revoke'],
     ['POST', '/v1/users/nosy/deliver'],
   ];
   for (const [method, path] of routes) {

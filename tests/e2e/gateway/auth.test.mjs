@@ -197,7 +197,7 @@ test('a server accepts what `rollcall token --key` signs with its key', async ()
   }
 });
 
-test('SIGHUP reloads the keys and closes no connection; an invalid file changes nothing', async () => {
+test('SIGHUP reloads the keys; a removed key ends its sessions, an invalid file changes nothing', async () => {
   const [older, newer] = [makeKey('ES256', 'older'), makeKey('RS256', 'newer')];
   const rotating = await serveKeys(jwks(older));
   const reload = async (text, logged) => {
@@ -208,19 +208,22 @@ test('SIGHUP reloads the keys and closes no connection; an invalid file changes 
   };
   try {
     const old = await connect(rotating, 'old', { token: makeToken(older, 'old') });
+    const last = await connect(rotating, 'last', { token: makeToken(older, 'last') });
     await expectRefused(rotating, makeToken(newer, 'new'), 'not known yet');
 
     await reload(jwks(older, newer), 'reloaded');
     await expectAccepted(rotating, makeToken(newer, 'new'), 'new');
     await expectAccepted(rotating, makeToken(older, 'too'), 'too');
+    const renewed = await old.ask({ type: 'refresh_token', token: makeToken(newer, 'old') });
+    assert.equal(renewed.type, 'ok');
 
     await reload(jwks(newer), 'reloaded');
+    assert.equal((await last.next('connection_closing')).reason, 'key_removed');
+    assert.equal((await last.ended()).code, 4001);
     await expectRefused(rotating, makeToken(older, 'late'), 'retired');
     const { code } = await old.ask({ type: 'refresh_token', token: makeToken(older, 'old') });
     assert.equal(code, 'UNAUTHENTICATED');
     assert.equal((await old.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
-    const renewed = await old.ask({ type: 'refresh_token', token: makeToken(newer, 'old') });
-    assert.equal(renewed.type, 'ok');
 
     for (const text of ['', 'nonsense', '{"keys":[]}', newer.privatePem]) {
       await reload(text, 'keys_not_reloaded');

@@ -244,6 +244,8 @@ const PROBES = [
   ['get /admin/v1/connections', 'admin/v1/connections', 'root', undefined, 400],
   ['get /admin/v1/explain/{user}', 'admin/v1/explain/bob', 'root', undefined, 200],
   ['get /admin/v1/explain/{user}', 'admin/v1/explain/nobody', 'root', undefined, 200],
+  ['post /admin/v1/users/{user}/revoke', 'admin/v1/users/nobody/revoke', 'root', undefined, 200],
+  ['post /admin/v1/users/{user}/revoke', 'admin/v1/users/nobody/revoke', 'alice', undefined, 403],
   ['delete /admin/v1/connections/{conn_id}', 'admin/v1/connections/x', 'root', undefined, 404],
   ['delete /admin/v1/connections/{conn_id}', 'admin/v1/connections/x', 'alice', undefined, 403],
   ['post /admin/v1/drain', 'admin/v1/drain', 'alice', undefined, 403],
