@@ -7,9 +7,17 @@
     "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"                          \
     "Cache-Control: no-cache\r\n"
 
-void rest_asset(struct exchange *exchange)
+/* Users join by name in development mode only; otherwise the first page describes the server. */
+static struct slice choose_asset(struct exchange *exchange)
 {
     struct slice path = exchange->head.target.path;
+    bool is_dev = api_context_of(exchange)->dev_signer;
+    return !is_dev && slice_is(path, "/") ? SLICE("/server.html") : path;
+}
+
+void rest_asset(struct exchange *exchange)
+{
+    struct slice path = choose_asset(exchange);
     for (const struct asset *asset = ASSETS; asset->path; asset++)
         if (slice_is(path, asset->path)) {
             exchange_reply(&exchange, 200, asset->content_type, SECURITY_HEADERS,

@@ -3,12 +3,17 @@
  * violation on any screen.
  */
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { violations } from '../support/accessibility.mjs';
 import { useBrowsers } from '../support/browsers.mjs';
 import { makeChat } from '../support/chats.mjs';
 import { befriend } from '../support/contacts.mjs';
 import { appears, button, clipped, friendRow, overflow, screenshot, waitForText } from '../support/page.mjs';
+import { startServer } from '../support/server.mjs';
 
 const SIZES = [
   { width: 320, height: 568 },
@@ -54,6 +59,25 @@ test('the first screen says what Rollcall is, and its documents exist', async ()
   assert.ok(links.length > 5, `documents: ${links}`);
   for (const link of links) assert.equal((await fetch(link)).status, 200, link);
   await check(alice, 'join');
+});
+
+test('without --dev the page says that the server runs, without an error', async () => {
+  const { publicKey } = generateKeyPairSync('ed25519');
+  const directory = await mkdtemp(join(tmpdir(), 'rollcall-page-'));
+  const keys = join(directory, 'keys.pem');
+  await writeFile(keys, publicKey.export({ type: 'spki', format: 'pem' }));
+  const server = await startServer({ dev: false, args: ['--jwt-keys', keys] });
+  try {
+    const tab = await browsers.openTab(server.url);
+    await appears(tab.getByText('This server runs.'));
+    await appears(tab.getByText('rollcall serve --dev'));
+    const links = await tab.locator('a').evaluateAll((all) => all.map(({ href }) => href));
+    for (const link of links) assert.equal((await fetch(link)).status, 200, link);
+    await check(tab, 'server');
+  } finally {
+    await server.stop();
+    await rm(directory, { recursive: true, force: true });
+  }
 });
 
 test('lists, chats, groups and dialogs fit every width and have no violation', async () => {

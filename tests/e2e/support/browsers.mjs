@@ -25,6 +25,15 @@ export function useBrowsers({ settings } = {}) {
       return openAs(context, at, name, more);
     },
 
+    /** Opens an address in a new context, without joining. */
+    async openTab(url) {
+      const context = await openContext(browser);
+      contexts.push(context);
+      const tab = await context.newPage();
+      await tab.goto(url);
+      return tab;
+    },
+
     /** Makes two users contacts and opens the page of each. */
     async openFriends(one, other, { at = browsers.server } = {}) {
       await befriend(at, one, other);
