@@ -289,9 +289,10 @@ test('one of two simultaneous polls is refused', async () => {
 test('sessions that never join are bounded, and end', async () => {
   const connections = () => metric(server, 'gateway_socketio_connections');
   const before = await connections();
-  const tries = Array.from({ length: 6 * PENDING_MAX }, () => engineRequest(server));
-  const answers = await Promise.all(tries);
-  assert.ok(answers.every(({ status }) => status === 200));
+  for (let round = 0; round < 6; round += 1) {
+    const tries = Array.from({ length: PENDING_MAX }, () => engineRequest(server));
+    for (const { status } of await Promise.all(tries)) assert.equal(status, 200);
+  }
   const pending = (await connections()) - before;
   assert.ok(pending <= 2 * PENDING_MAX, `${pending} sessions are pending`); // on two workers
   await eventually(async () => (await connections()) <= before, 'the pending sessions end');

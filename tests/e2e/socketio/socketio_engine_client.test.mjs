@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Socket } from 'engine.io-client';
-import { sleep } from '../support/client.mjs';
+import { sleep, SOON_MS, within } from '../support/client.mjs';
 import { describeBoth, HASTY, PING_INTERVAL_MS } from '../support/reference.mjs';
 import { nextEvent, TRANSPORTS } from '../support/socketio.mjs';
 
@@ -12,7 +12,7 @@ async function open(server, transports) {
   const waiting = [];
   socket.on('message', (data) => (waiting.length ? waiting.shift()(data) : messages.push(data)));
   socket.take = () =>
-    messages.length ? messages.shift() : new Promise((resolve) => waiting.push(resolve));
+    messages.length ? messages.shift() : within(SOON_MS, new Promise((resolve) => waiting.push(resolve)), 'message');
   await nextEvent(socket, 'open');
   return socket;
 }

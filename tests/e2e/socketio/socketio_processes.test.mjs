@@ -36,8 +36,7 @@ before(async () => {
   second = await startAnother('second');
 });
 after(async () => {
-  assert.equal(await second?.stop(), 0);
-  assert.equal(await first.stop(), 0);
+  assert.deepEqual([await second?.stop(), await first.stop()], [0, 0]);
 });
 afterEach(closeAllSocketIo);
 
