@@ -3,6 +3,8 @@
 #include "api/api_routes.h"
 #include "http/http_connection.h"
 
+#include <stdio.h>
+
 static bool api_make_space(struct http_listener *listener)
 {
     struct api_context *context = CONTAINER_OF(listener, struct api_context, listener);
@@ -53,6 +55,46 @@ void api_ledger_error(struct exchange **exchange, enum ledger_status status)
         exchange_error(exchange, 503, ERROR_SERVICE_UNAVAILABLE, "the ledger does not answer");
         break;
     }
+}
+
+static unsigned api_error_status(enum error_code code)
+{
+    switch (code) {
+    case ERROR_MESSAGE_TOO_LARGE:
+        return 413;
+    case ERROR_FORBIDDEN:
+        return 403;
+    case ERROR_NOT_FOUND:
+        return 404;
+    case ERROR_CHAT_HALTED:
+        return 409;
+    case ERROR_RATE_LIMITED:
+        return 429;
+    case ERROR_SERVER_BUSY:
+    case ERROR_SERVICE_UNAVAILABLE:
+        return 503;
+    default:
+        return 400;
+    }
+}
+
+void api_error(struct exchange **exchange, const struct message_error *error)
+{
+    char headers[64] = "";
+    struct buffer json = BUFFER_INIT;
+    struct message message = {.type = MESSAGE_ERROR, .error = *error};
+    json_write_object(&json);
+    json_write_key(&json, SLICE("error"));
+    json_write_object(&json);
+    fields_encode(&json, &message);
+    json_write_object_end(&json);
+    json_write_object_end(&json);
+    if (error->retry_after_ms >= 0)
+        snprintf(headers, sizeof(headers), "Retry-After: %lld\r\n",
+                 (long long)(error->retry_after_ms + 999) / 1000);
+    exchange_reply(exchange, api_error_status(error->code), "application/json", headers,
+                   buffer_slice(&json));
+    buffer_free(&json);
 }
 
 bool api_read_json(struct exchange **exchange)

@@ -9,7 +9,6 @@
 #ifndef ROLLCALL_API_API_CONTEXT_H
 #define ROLLCALL_API_API_CONTEXT_H
 
-#include "api/sender_rates.h"
 #include "auth/jwt_sign.h"
 #include "base/container.h"
 #include "base/list.h"
@@ -48,9 +47,9 @@ struct api_context {
     const struct jwt_signer *dev_signer; /* NULL: no /dev/token */
     void (*drain)(void *arg);            /* starts the drain of the whole process */
     void *drain_arg;
-    struct list echoes;     /* connections to /v1/echo, which are on no route */
-    size_t connections_max; /* of this worker, all kinds */
-    struct sender_rates sender_rates;
+    struct list echoes;              /* connections to /v1/echo, which are on no route */
+    size_t connections_max;          /* of this worker, all kinds */
+    struct list held_answers;        /* see api_budget.h */
     struct api_transport *transport; /* NULL: only WebSockets */
     bool shedding;                   /* memory is short: new connections are refused */
 };
@@ -64,6 +63,9 @@ static inline struct api_context *api_context_of(const struct exchange *exchange
 
 /* Answers a ledger status other than OK. */
 void api_ledger_error(struct exchange **exchange, enum ledger_status status);
+
+/* Answers an error with the JSON members of the native one. Retry-After only has whole seconds. */
+void api_error(struct exchange **exchange, const struct message_error *error);
 
 /* Reads the body as a JSON object, its JSON members into sessions->scratch. Returns false after answering 400. */
 bool api_read_json(struct exchange **exchange);

@@ -1,32 +1,39 @@
 #include "api/api_routes.h"
 
+#include "api/api_budget.h"
+
 #include <stdio.h>
 
 static const struct http_route ROUTES[] = {
     {HTTP1_GET, "/v1/ws", REST_OPEN, rest_websocket}, /* verifies the token itself */
     {HTTP1_GET, "/v1/echo", REST_OPEN, rest_echo},
-    {HTTP1_GET, "/v1/presence/{user}", REST_USER, rest_presence_one},
-    {HTTP1_GET, "/v1/presence", REST_USER, rest_presence_many},
+    {HTTP1_GET, "/v1/presence/{user}", REST_USER, rest_presence_one, BUDGET_READS},
+    {HTTP1_GET, "/v1/presence", REST_USER, rest_presence_many, BUDGET_READS},
     {HTTP1_GET, "/v1/me", REST_USER, rest_me_get},
-    {HTTP1_PATCH, "/v1/me", REST_USER, rest_me_patch},
-    {HTTP1_GET, "/v1/calls", REST_USER, rest_calls_get},
-    {HTTP1_GET, "/v1/friends", REST_USER, rest_friends_get},
-    {HTTP1_GET, "/v1/contact-requests", REST_USER, rest_contact_requests_get},
-    {HTTP1_POST, "/v1/contact-requests", REST_USER, rest_contact_requests_post},
-    {HTTP1_DELETE, "/v1/contact-requests/{id}", REST_USER, rest_contact_request_delete},
-    {HTTP1_POST, "/v1/contact-requests/{id}/accept", REST_USER, rest_contact_request_accept},
-    {HTTP1_POST, "/v1/contact-requests/{id}/decline", REST_USER, rest_contact_request_decline},
-    {HTTP1_DELETE, "/v1/contacts/{user}", REST_USER, rest_contact_delete},
-    {HTTP1_GET, "/v1/blocks", REST_USER, rest_blocks_get},
-    {HTTP1_PUT, "/v1/blocks/{user}", REST_USER, rest_block_put},
-    {HTTP1_DELETE, "/v1/blocks/{user}", REST_USER, rest_block_delete},
+    {HTTP1_PATCH, "/v1/me", REST_USER, rest_me_patch, BUDGET_SETTINGS},
+    {HTTP1_GET, "/v1/calls", REST_USER, rest_calls_get, BUDGET_READS},
+    {HTTP1_GET, "/v1/friends", REST_USER, rest_friends_get, BUDGET_READS},
+    {HTTP1_GET, "/v1/contact-requests", REST_USER, rest_contact_requests_get, BUDGET_READS},
+    {HTTP1_POST, "/v1/contact-requests", REST_USER, rest_contact_requests_post,
+     BUDGET_CONTACT_REQUESTS},
+    {HTTP1_DELETE, "/v1/contact-requests/{id}", REST_USER, rest_contact_request_delete,
+     BUDGET_SETTINGS},
+    {HTTP1_POST, "/v1/contact-requests/{id}/accept", REST_USER, rest_contact_request_accept,
+     BUDGET_SETTINGS},
+    {HTTP1_POST, "/v1/contact-requests/{id}/decline", REST_USER, rest_contact_request_decline,
+     BUDGET_SETTINGS},
+    {HTTP1_DELETE, "/v1/contacts/{user}", REST_USER, rest_contact_delete, BUDGET_SETTINGS},
+    {HTTP1_GET, "/v1/blocks", REST_USER, rest_blocks_get, BUDGET_READS},
+    {HTTP1_PUT, "/v1/blocks/{user}", REST_USER, rest_block_put, BUDGET_SETTINGS},
+    {HTTP1_DELETE, "/v1/blocks/{user}", REST_USER, rest_block_delete, BUDGET_SETTINGS},
     {HTTP1_POST, "/v1/users/{user}/deliver", REST_DELIVER, rest_deliver},
-    {HTTP1_GET, "/v1/chats", REST_USER, rest_chats_get},
-    {HTTP1_POST, "/v1/chats", REST_USER, rest_chats_post},
-    {HTTP1_GET, "/v1/chats/{chat}", REST_USER, rest_chat_get},
-    {HTTP1_PUT, "/v1/chats/{chat}/members/{user}", REST_USER, rest_chat_member_put},
-    {HTTP1_DELETE, "/v1/chats/{chat}/members/{user}", REST_USER, rest_chat_member_delete},
-    {HTTP1_GET, "/v1/chats/{chat}/messages", REST_USER, rest_messages_get},
+    {HTTP1_GET, "/v1/chats", REST_USER, rest_chats_get, BUDGET_READS},
+    {HTTP1_POST, "/v1/chats", REST_USER, rest_chats_post, BUDGET_CHATS},
+    {HTTP1_GET, "/v1/chats/{chat}", REST_USER, rest_chat_get, BUDGET_READS},
+    {HTTP1_PUT, "/v1/chats/{chat}/members/{user}", REST_USER, rest_chat_member_put, BUDGET_CHATS},
+    {HTTP1_DELETE, "/v1/chats/{chat}/members/{user}", REST_USER, rest_chat_member_delete,
+     BUDGET_SETTINGS},
+    {HTTP1_GET, "/v1/chats/{chat}/messages", REST_USER, rest_messages_get, BUDGET_READS},
     {HTTP1_POST, "/v1/chats/{chat}/messages", REST_USER, rest_message_post},
     {HTTP1_GET, "/admin/v1/gateways", REST_ADMIN, rest_admin_gateways},
     {HTTP1_GET, "/admin/v1/connections", REST_ADMIN, rest_admin_connections},
@@ -99,7 +106,7 @@ static void on_request_token_verified(void *arg, enum jwt_result result,
         exchange_error(&exchange, 403, ERROR_FORBIDDEN, "the token lacks the scope for this");
     } else {
         exchange->identity = *identity;
-        exchange->route->handle(exchange);
+        api_budget_serve(exchange);
     }
 }
 

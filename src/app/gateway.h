@@ -20,6 +20,7 @@
 #include "ledger/ledger.h"
 #include "metrics/exposition.h"
 #include "net/tls.h"
+#include "store/memory/memory_budget.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,6 +42,7 @@ struct gateway_parts {
     const struct config *config;
     struct embedded *embedded; /* exactly one of these two is NULL */
     struct fleet *fleet;
+    struct memory_budget *budget; /* what users of this process have left of their budgets */
     struct mailbox_bus_group *bus_group;
     struct ledger *ledger;
     struct exposition *exposition;

@@ -4,6 +4,7 @@
 #include "bus/fleet/fleet_bus.h"
 #include "log/log.h"
 #include "redis/redis_info.h"
+#include "store/redis/redis_budget.h"
 #include "store/redis/redis_call.h"
 #include "store/redis/redis_graph.h"
 #include "store/redis/redis_recovery.h"
@@ -77,6 +78,8 @@ static bool make_recovery_store(struct gateway *gateway)
 static struct graph_store *make_redis_stores(struct gateway *gateway)
 {
     const struct config *config = gateway->parts.config;
+    gateway->sessions.budgets.fleet =
+        redis_budget_make(&(struct redis_budget_options){.client = gateway->redis});
     gateway->store = redis_state_make(&(struct redis_state_options){
         .client = gateway->redis,
         .loop = &gateway->loop,
@@ -172,9 +175,12 @@ static struct graph_store *make_fleet_backends(struct gateway *gateway)
 
 bool gateway_backends_make(struct gateway *gateway)
 {
+    struct budgets *budgets = &gateway->sessions.budgets;
     struct graph_store *graphs =
         gateway->parts.fleet ? make_fleet_backends(gateway) : make_embedded_backends(gateway);
-    return graphs && make_recovery_store(gateway) &&
+    budgets->local = memory_budget_store(gateway->parts.budget, &gateway->loop.clock);
+    return graphs && budgets->local && (budgets->fleet || !gateway->parts.fleet) &&
+           make_recovery_store(gateway) &&
            graph_reader_init(&gateway->presence.graphs, graphs, &gateway->ledger, &gateway->metrics,
                              gateway->parts.hash_seed) &&
            gateway->store && gateway->bus && gateway->typing.store && gateway->calls.store;
@@ -255,6 +261,11 @@ void gateway_backends_start(struct gateway *gateway)
 void gateway_backends_tick(struct gateway *gateway)
 {
     read_gateway_list(gateway);
+    if (gateway->index == 0) {
+        memory_budget_sweep(gateway->parts.budget, gateway->loop.clock.now_ms);
+        metrics_set(&gateway->metrics, METRIC_LIMITS_TABLE_BYTES,
+                    (int64_t)memory_budget_bytes(gateway->parts.budget));
+    }
     if (gateway->parts.fleet) {
         /* Devices on other gateways are unknown here, so each gateway counts its own. */
         metrics_set(&gateway->metrics, METRIC_ROUTING_MULTI_DEVICE_USERS,
@@ -299,6 +310,8 @@ void gateway_backends_free(struct gateway *gateway)
     graph_store_free(&gateway->presence.graphs.store);
     typing_store_free(&gateway->typing.store);
     recovery_store_free(&gateway->socketio.recovery);
+    budget_store_free(&gateway->sessions.budgets.local);
+    budget_store_free(&gateway->sessions.budgets.fleet);
     state_store_free(&gateway->store);
     redis_client_free(&gateway->redis);
 }

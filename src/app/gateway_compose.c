@@ -1,4 +1,5 @@
 /* The composition root of one worker: the one place that connects its parts. */
+#include "api/api_budget.h"
 #include "app/gateway_internal.h"
 #include "base/container.h"
 #include "log/log.h"
@@ -143,7 +144,7 @@ static bool compose_handlers(struct gateway *gateway)
     sessions->presence = &gateway->presence;
     sessions->ledger = &gateway->ledger;
     sessions->verifier = &gateway->verifier;
-    session_context_init_tasks(sessions);
+    session_context_init(sessions);
     return connection_context_init(&sessions->connections, sessions->config, &gateway->loop,
                                    &gateway->encoder, &gateway->metrics, &gateway->random);
 }
@@ -168,6 +169,7 @@ static void compose_rest(struct gateway *gateway)
     rest->drain_arg = gateway->parts.drain_arg;
     rest->connections_max = gateway->parts.connections_max;
     list_init(&rest->echoes);
+    list_init(&rest->held_answers);
 }
 
 static bool compose_socketio(struct gateway *gateway)
@@ -249,6 +251,7 @@ void gateway_free(struct gateway **gateway)
     if (!freed)
         return;
     verifier_free(&freed->verifier);
+    api_budget_release(&freed->rest);
     mailbox_free(&freed->mailbox);
     gateway_backends_free(freed);
     ledger_request_inbox_free(&freed->ledger_inbox);

@@ -150,8 +150,8 @@ static bool make_server_state(struct server_parts *parts)
     parts->gateway.bus_group =
         mailbox_bus_group_make(parts->gateway.workers, parts->gateway.hash_seed);
     parts->gateway.exposition = calloc(1, sizeof(struct exposition));
-    return ((parts->gateway.embedded || parts->gateway.fleet) && parts->gateway.bus_group &&
-            parts->gateway.exposition && parts->gateway.board) ||
+    return (parts->gateway.budget && (parts->gateway.embedded || parts->gateway.fleet) &&
+            parts->gateway.bus_group && parts->gateway.exposition && parts->gateway.board) ||
            server_parts_fail("start", error);
 }
 
@@ -189,6 +189,7 @@ bool server_parts_make(struct server_parts *parts, const struct config *config)
         .connections_max = (connections_max + workers - 1) / workers,
         .started_at_ms = clock.wall_ms,
         .hash_seed = random_u64(&random),
+        .budget = memory_budget_make(random_u64(&random)),
         .board = handover_board_make(workers, (uint32_t)random_u64(&random)),
     };
     if (!check_server_backends(config))
@@ -207,6 +208,7 @@ void server_parts_free(struct server_parts *parts)
 {
     mailbox_bus_group_free(&parts->gateway.bus_group);
     handover_board_free(&parts->gateway.board);
+    memory_budget_free(&parts->gateway.budget);
     embedded_free(&parts->gateway.embedded);
     fleet_free(&parts->gateway.fleet);
     exposition_free(parts->gateway.exposition);

@@ -33,6 +33,7 @@ enum {
     CONFIG_WARNINGS_MAX = 16,
     CONFIG_BUFFER_MESSAGES_MAX = 32760, /* capacity of an outbound queue without its reserve */
     CONFIG_CALL_HISTORY_MAX = 1000,     /* how many the ledger keeps */
+    CONFIG_COUNT_MAX = 1000000000,      /* of any count */
 };
 
 /* The source of a value, in rising precedence. */
@@ -147,6 +148,26 @@ struct config_typing {
     uint32_t rate_per_second; /* per user and chat */
 };
 
+/* Budgets of a user, over all devices; a count of 0 means none, a burst is at least 1. */
+struct config_limits {
+    uint32_t messages_per_second_per_user;
+    uint32_t messages_per_second_per_user_burst;
+    uint32_t rest_per_second_per_user;
+    uint32_t rest_per_second_per_user_burst;
+    uint32_t contact_requests_per_hour;
+    uint32_t contact_requests_per_hour_burst;
+    uint32_t chats_per_hour;
+    uint32_t chats_per_hour_burst;
+    uint32_t settings_per_minute;
+    uint32_t settings_per_minute_burst;
+    uint32_t reads_per_second_per_user;
+    uint32_t reads_per_second_per_user_burst;
+    uint32_t signals_per_second_per_user;
+    uint32_t signals_per_second_per_user_burst;
+    uint32_t calls_per_minute;
+    uint32_t calls_per_minute_burst;
+};
+
 struct config_call {
     int64_t ring_timeout_ms;
     int64_t reconnect_grace_ms;
@@ -224,6 +245,7 @@ struct config {
     struct config_presence presence;
     struct config_typing typing;
     struct config_call call;
+    struct config_limits limits;
     struct config_auth auth;
     struct {
         const char *url;     /* memory, redis://…, redis-cluster://… */

@@ -58,6 +58,52 @@ static void derive_rates(struct config *config)
                         larger_rate(inbound->command_rate_per_second, inbound->rate_limit_burst));
 }
 
+/* A smaller rate brings the burst down to what it allows in one period, a larger one raises it in proportion. */
+static void fit_burst(const struct config *config, const char *name, uint32_t count,
+                      uint32_t usual_count, uint32_t *burst)
+{
+    if (setting_is_explicit(config, name) || count == 0)
+        return;
+    uint64_t raised = (uint64_t)*burst * count / usual_count;
+    if (count > usual_count)
+        *burst = raised < CONFIG_COUNT_MAX ? (uint32_t)raised : CONFIG_COUNT_MAX;
+    else if (count < usual_count && count < *burst)
+        *burst = count;
+}
+
+/* What a connection may do is never more than its user may do, unless somebody said so. */
+static void derive_limits(struct config *config)
+{
+    const struct config_inbound *inbound = &config->gateway.backpressure.inbound;
+    struct config_limits *limits = &config->limits;
+    if (!setting_is_explicit(config, "limits.messages_per_second_per_user"))
+        limits->messages_per_second_per_user =
+            larger_rate(limits->messages_per_second_per_user, inbound->rate_limit_per_second);
+    if (!setting_is_explicit(config, "limits.reads_per_second_per_user"))
+        limits->reads_per_second_per_user =
+            larger_rate(limits->reads_per_second_per_user, inbound->command_rate_per_second);
+    if (!setting_is_explicit(config, "limits.signals_per_second_per_user"))
+        limits->signals_per_second_per_user =
+            larger_rate(limits->signals_per_second_per_user, inbound->command_rate_per_second);
+#define FIT_BURST(name, usual_count)                                                               \
+    fit_burst(config, "limits." #name "_burst", limits->name, (usual_count), &limits->name##_burst)
+    FIT_BURST(messages_per_second_per_user, 30);
+    FIT_BURST(rest_per_second_per_user, 50);
+    FIT_BURST(contact_requests_per_hour, 60);
+    FIT_BURST(chats_per_hour, 60);
+    FIT_BURST(settings_per_minute, 30);
+    FIT_BURST(reads_per_second_per_user, 100);
+    FIT_BURST(signals_per_second_per_user, 50);
+    FIT_BURST(calls_per_minute, 30);
+#undef FIT_BURST
+    if (!setting_is_explicit(config, "limits.messages_per_second_per_user_burst"))
+        limits->messages_per_second_per_user_burst =
+            larger_rate(limits->messages_per_second_per_user_burst,
+                        setting_is_explicit(config, "limits.messages_per_second_per_user")
+                            ? 0
+                            : inbound->rate_limit_burst);
+}
+
 static void derive_thresholds(struct config *config)
 {
     struct config_outbound *outbound = &config->gateway.backpressure.outbound;
@@ -74,6 +120,7 @@ bool config_derive(struct config *config, const char *default_node_id, struct co
 {
     derive_timing(config);
     derive_rates(config);
+    derive_limits(config);
     derive_thresholds(config);
     if (!setting_is_explicit(config, "auth.dev"))
         config->auth.dev = config->dev;

@@ -99,6 +99,44 @@ static void unset_limits_follow_a_raised_one(void **state)
                  1000, 1000, 5, 1000);
 }
 
+static void expect_limits(struct config_inputs inputs, uint32_t messages, uint32_t messages_burst,
+                          uint32_t contact_requests, uint32_t contact_requests_burst)
+{
+    struct config config;
+    expect_sets_loaded(&config, inputs);
+    assert_int_equal(config.limits.messages_per_second_per_user, messages);
+    assert_int_equal(config.limits.messages_per_second_per_user_burst, messages_burst);
+    assert_int_equal(config.limits.contact_requests_per_hour, contact_requests);
+    assert_int_equal(config.limits.contact_requests_per_hour_burst, contact_requests_burst);
+    config_free(&config);
+}
+
+static void unset_bursts_follow_the_rates_of_users(void **state)
+{
+    (void)state;
+    expect_limits(SETS("dev=false"), 30, 60, 60, 20);
+    expect_limits(
+        SETS("limits.messages_per_second_per_user=5", "limits.contact_requests_per_hour=3"), 5, 5,
+        3, 3);
+    expect_limits(SETS("limits.contact_requests_per_hour=40"), 30, 60, 40, 20);
+    expect_limits(SETS("limits.contact_requests_per_hour=600"), 30, 60, 600, 200);
+    expect_limits(
+        SETS("limits.contact_requests_per_hour=5", "limits.contact_requests_per_hour_burst=50"), 30,
+        60, 5, 50);
+    expect_limits(SETS("limits.messages_per_second_per_user=0"), 0, 60, 60, 20);
+}
+
+/* Who lets a connection send more means to let its user send as much. */
+static void users_may_send_what_a_connection_may(void **state)
+{
+    (void)state;
+    expect_limits(SETS(INBOUND "rate_limit_per_second=1000"), 1000, 2000, 60, 20);
+    expect_limits(SETS(INBOUND "rate_limit_burst=500"), 30, 500, 60, 20);
+    expect_limits(
+        SETS(INBOUND "rate_limit_per_second=1000", "limits.messages_per_second_per_user=5"), 5, 5,
+        60, 20);
+}
+
 static void expect_thresholds(struct config_inputs inputs, uint32_t warning, uint32_t critical)
 {
     struct config config;
@@ -160,6 +198,8 @@ int main(void)
         cmocka_unit_test(set_values_never_adapt),
         cmocka_unit_test(value_of_any_source_overrides_the_profile),
         cmocka_unit_test(unset_limits_follow_a_raised_one),
+        cmocka_unit_test(unset_bursts_follow_the_rates_of_users),
+        cmocka_unit_test(users_may_send_what_a_connection_may),
         cmocka_unit_test(unset_threshold_keeps_the_order),
         cmocka_unit_test(dev_turns_on_auth_dev_unless_it_is_set),
         cmocka_unit_test(node_id_is_never_empty),

@@ -56,7 +56,7 @@
 /* Tests use very short times, so a lower bound excludes only what cannot work. */
 #define SHORTEST_MS 1
 #define YEAR_MS (INT64_C(365) * 86400 * 1000)
-#define COUNT_MAX INT64_C(1000000000)
+#define COUNT_MAX ((int64_t)CONFIG_COUNT_MAX)
 #define BYTES_MAX (INT64_C(1) << 40)
 
 static const char *const profiles[] = {"realtime", "standard", "relaxed", NULL};
@@ -180,6 +180,39 @@ static const struct setting table[] = {
             "Lifetime of a typing notice that is not renewed."),
     COUNT(typing.rate_per_second, "1", 1, 1000000,
           "Typing notices per second, per user and chat; further ones are dropped."),
+
+    COUNT(limits.messages_per_second_per_user, "30", 0, COUNT_MAX,
+          "Chat messages a user may send per second, over all devices and REST. 0: no limit."),
+    COUNT(limits.messages_per_second_per_user_burst, "60", 1, COUNT_MAX,
+          "How many of them at once, when the user did none for a while. Unset, it follows another value of limits.messages_per_second_per_user."),
+    COUNT(limits.rest_per_second_per_user, "50", 0, COUNT_MAX,
+          "REST requests a user may make per second. 0: no limit."),
+    COUNT(limits.rest_per_second_per_user_burst, "100", 1, COUNT_MAX,
+          "How many of them at once, when the user did none for a while. Unset, it follows another value of limits.rest_per_second_per_user."),
+    COUNT(limits.contact_requests_per_hour, "60", 0, COUNT_MAX,
+          "Contact requests a user may make per hour, in the whole fleet. 0: no limit."),
+    COUNT(limits.contact_requests_per_hour_burst, "20", 1, COUNT_MAX,
+          "How many of them at once, when the user did none for a while. Unset, it follows another value of limits.contact_requests_per_hour."),
+    COUNT(limits.chats_per_hour, "60", 0, COUNT_MAX,
+          "Chats a user may create per hour, in the whole fleet; each 100 members count as one more, and a member who is added later as a tenth. 0: no limit."),
+    COUNT(limits.chats_per_hour_burst, "20", 1, COUNT_MAX,
+          "How many of them at once, when the user did none for a while. Unset, it follows another value of limits.chats_per_hour."),
+    COUNT(limits.settings_per_minute, "30", 0, COUNT_MAX,
+          "Changes of settings, contacts, blocks and roles a user may make per minute, in the whole fleet. 0: no limit."),
+    COUNT(limits.settings_per_minute_burst, "30", 1, COUNT_MAX,
+          "How many of them at once, when the user did none for a while. Unset, it follows another value of limits.settings_per_minute."),
+    COUNT(limits.reads_per_second_per_user, "100", 0, COUNT_MAX,
+          "Presence queries, subscriptions, opened chats and pages of history a user may ask for per second; each 25 users in a query count as one more. 0: no limit."),
+    COUNT(limits.reads_per_second_per_user_burst, "500", 1, COUNT_MAX,
+          "How many of them at once, when the user did none for a while. Unset, it follows another value of limits.reads_per_second_per_user."),
+    COUNT(limits.signals_per_second_per_user, "50", 0, COUNT_MAX,
+          "Typing notices and call commands a user may send per second. 0: no limit."),
+    COUNT(limits.signals_per_second_per_user_burst, "200", 1, COUNT_MAX,
+          "How many of them at once, when the user did none for a while. Unset, it follows another value of limits.signals_per_second_per_user."),
+    COUNT(limits.calls_per_minute, "30", 0, COUNT_MAX,
+          "Calls a user may start per minute. 0: no limit."),
+    COUNT(limits.calls_per_minute_burst, "30", 1, COUNT_MAX,
+          "How many of them at once, when the user did none for a while. Unset, it follows another value of limits.calls_per_minute."),
 
     SECONDS(call.ring_timeout, "30", SHORTEST_MS, YEAR_MS,
             "Time a call rings before it ends with the reason timeout."),

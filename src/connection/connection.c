@@ -140,6 +140,7 @@ static void on_connection_timer(struct wheel_timer *timer)
 {
     struct connection *connection = CONTAINER_OF(timer, struct connection, timer);
     int64_t now_ms = connection_now_ms(connection);
+    connection_unthrottle(connection);
     if (connection->state != CONNECTION_OPEN) {
         if (connection->ends_at_ms <= now_ms)
             connection_hang_up(connection);
@@ -214,6 +215,10 @@ static void on_connection_bytes(struct stream *stream, char *data, size_t len)
                 !connection_send_frame(connection, WEBSOCKET_OPCODE_PONG,
                                        (struct slice){message.data, message.len}, PONG_KEY))
                 connection_fail(connection);
+            connection_exceed(connection, CONNECTION_CONTROL_WEIGHT);
+            break;
+        case WEBSOCKET_PONG:
+            connection_exceed(connection, CONNECTION_CONTROL_WEIGHT);
             break;
         case WEBSOCKET_CLOSE:
         case WEBSOCKET_ERROR:

@@ -40,6 +40,12 @@
  * Signs of life: any complete message or control frame. After the unhealthy time without one the client is
  * pinged and `connection_healthy()` is false. After the expiry window the connection is ended.
  *
+ * Floods: a client that keeps on beyond its limits is answered, then read more slowly, then closed. Each refusal and
+ * each control frame takes from the connection's tolerance. When that is used up, the client is flooding: it is not
+ * read for CONNECTION_THROTTLE_MS, so that its bytes stay in the kernel and TCP slows it down, then read a little, and
+ * so on. After CONNECTION_FLOOD_MAX_MS the connection is ended with `rate_limited`. A client whose tolerance is whole
+ * again has stopped flooding. Control frames of well-behaved clients are far below it.
+ *
  * The struct is embedded in its owner's. One timer drives everything timed, so that a heartbeat costs one
  * assignment. One thread.
  */
@@ -47,6 +53,7 @@
 #define ROLLCALL_CONNECTION_CONNECTION_H
 
 #include "base/random.h"
+#include "base/rate_limit.h"
 #include "config/config.h"
 #include "connection/outbound.h"
 #include "metrics/metrics.h"
@@ -90,6 +97,8 @@ struct connection_transport {
     void (*want_write)(struct connection *connection);
     /* Appends a queued frame to what connection_take_payload() collects, in the transport's own form. */
     void (*append_frame)(struct buffer *out, enum websocket_opcode opcode, struct slice payload);
+    /* The client is throttled no more: what the transport held back meanwhile may go on. */
+    void (*resume)(struct connection *connection);
     /* The connection is over, its queue taken or lost: call connection_gone() once, in a later task. May be
      * called twice. */
     void (*close)(struct connection *connection);
@@ -114,6 +123,15 @@ struct connection_context {
 /* How long an end may wait for pending replies: longer than any command may take. */
 enum { CONNECTION_OWED_MAX_MS = 10000 };
 
+enum {
+    CONNECTION_CONTROL_WEIGHT = 1, /* of a ping or pong: 20 per second, 100 at once are tolerated */
+    CONNECTION_REFUSAL_WEIGHT = 4, /* of a refusal: 5 per second, 25 at once */
+    CONNECTION_TOLERATED_PER_SECOND = 20,
+    CONNECTION_TOLERATED_BURST = 100,
+    CONNECTION_THROTTLE_MS = 1000, /* and at most a quarter of the heartbeat timeout */
+    CONNECTION_FLOOD_MAX_MS = 10000,
+};
+
 enum connection_state { CONNECTION_OPEN, CONNECTION_ENDING, CONNECTION_GONE };
 
 struct connection {
@@ -128,9 +146,11 @@ struct connection {
     int64_t last_heard_ms;
     int64_t ends_at_ms;     /* OPEN: it is ended then; ENDING: the socket is closed then */
     int64_t grace_until_ms; /* of a slow consumer; 0: none */
-    uint8_t state;          /* enum connection_state */
-    uint8_t ends_as;        /* enum closing_reason at ends_at_ms */
-    bool end_was_sent : 1;  /* connection_closing is queued or sent */
+    struct rate_limit tolerance;
+    int64_t flooding_since_ms; /* 0: the client does not flood */
+    uint8_t state;             /* enum connection_state */
+    uint8_t ends_as;           /* enum closing_reason at ends_at_ms */
+    bool end_was_sent : 1;     /* connection_closing is queued or sent */
     bool unhealthy : 1;
     bool warned : 1;
     bool overflowed : 1;
@@ -139,6 +159,7 @@ struct connection {
     bool close_owed : 1; /* ENDING: the close frame could not be queued yet */
     bool closing : 1;    /* its end is due and waits for pending replies */
     bool broken : 1;     /* the client violated the protocol and is not read any more */
+    bool throttled : 1;  /* not read for a while */
     bool silent : 1;     /* the user is not known yet: no messages are sent */
 };
 
@@ -197,6 +218,10 @@ bool connection_send_frame(struct connection *connection, enum websocket_opcode 
 /* Something could not be sent because memory ran out: the connection takes nothing more and ends in the next
  * turn, so that the caller may be iterating over connections. */
 void connection_fail(struct connection *connection);
+
+/* The client sent a control frame or something beyond its limits: takes `weight` from its tolerance. May throttle or end
+ * the connection, so it is the last thing to do with a message. */
+void connection_exceed(struct connection *connection, unsigned weight);
 
 /* Sends the client the reason and when to reconnect, then closes. Does nothing unless OPEN. */
 void connection_end(struct connection *connection, enum closing_reason reason,

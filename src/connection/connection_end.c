@@ -21,6 +21,7 @@ static const unsigned CLOSE_CODES[CLOSING_REASON_COUNT] = {
     [CLOSING_ADMIN] = CLOSE_ADMIN,
     [CLOSING_TOKEN_REVOKED] = CLOSE_TOKEN,
     [CLOSING_KEY_REMOVED] = CLOSE_TOKEN,
+    [CLOSING_RATE_LIMITED] = CLOSE_OVERLOAD,
 };
 
 struct blob *connection_make_spare_close(void)
@@ -63,6 +64,7 @@ void connection_start_ending(struct connection *connection, unsigned code, struc
         !connection_send_frame(connection, WEBSOCKET_OPCODE_CLOSE, (struct slice){payload, len}, 0);
     connection->ends_at_ms = connection_now_ms(connection) + connection->context->close_timeout_ms;
     connection_wake_at(connection, connection->ends_at_ms);
+    connection_unthrottle(connection); /* so that its close frame is read */
     connection_set_state(connection, CONNECTION_ENDING);
     connection_finish_ending(connection);
 }
@@ -110,6 +112,9 @@ static void count_connection_end(struct connection *connection, enum closing_rea
     case CLOSING_MEMORY_PRESSURE:
         metrics_count(metrics, METRIC_MEMORY_SHED);
         metrics_count(metrics, METRIC_CLIENT_RESYNC_FORCED);
+        break;
+    case CLOSING_RATE_LIMITED:
+        metrics_count(metrics, METRIC_LIMITS_FLOODS_CLOSED);
         break;
     case CLOSING_MAX_LIFETIME:
     case CLOSING_DRAINING:

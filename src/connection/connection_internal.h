@@ -23,6 +23,9 @@ bool connection_push_message(struct connection *connection, const struct message
 /* Acts on the level of the queue; the only place that interprets levels. */
 void connection_check_level(struct connection *connection);
 
+/* Reads a throttled client again. */
+void connection_unthrottle(struct connection *connection);
+
 /* Queues a close frame and leaves OPEN. */
 void connection_start_ending(struct connection *connection, unsigned code, struct slice reason);
 

@@ -70,6 +70,29 @@ enum {
     ROW(ORIGIN_REFUSED, "gateway_origin_refused", COUNTER,                                         \
         "Handshakes from an origin that is not allowed")                                           \
     ROW(RATE_LIMITED, "gateway_rate_limited", COUNTER, "Commands answered with RATE_LIMITED")      \
+    ROW(LIMITS_REFUSED_MESSAGES, "limits_refused_messages", COUNTER,                               \
+        "Chat messages beyond a user's budget")                                                    \
+    ROW(LIMITS_REFUSED_REST, "limits_refused_rest", COUNTER,                                       \
+        "REST requests beyond a user's budget")                                                    \
+    ROW(LIMITS_REFUSED_CONTACT_REQUESTS, "limits_refused_contact_requests", COUNTER,               \
+        "Contact requests beyond a user's budget")                                                 \
+    ROW(LIMITS_REFUSED_CHATS, "limits_refused_chats", COUNTER,                                     \
+        "Chats and chat members beyond a user's budget")                                           \
+    ROW(LIMITS_REFUSED_SETTINGS, "limits_refused_settings", COUNTER,                               \
+        "Changes of settings, contacts and blocks beyond a user's budget")                         \
+    ROW(LIMITS_REFUSED_READS, "limits_refused_reads", COUNTER,                                     \
+        "Presence queries, opened chats and pages of history beyond a user's budget")              \
+    ROW(LIMITS_REFUSED_SIGNALS, "limits_refused_signals", COUNTER,                                 \
+        "Typing notices and call commands beyond a user's budget")                                 \
+    ROW(LIMITS_REFUSED_CALLS, "limits_refused_calls", COUNTER, "Calls beyond a user's budget")     \
+    ROW(LIMITS_ANSWERS_HELD, "limits_answers_held", COUNTER,                                       \
+        "HTTP answers to users beyond their budget that were held back")                           \
+    ROW(LIMITS_THROTTLED, "limits_throttled", COUNTER,                                             \
+        "Times a connection was not read for a while because its client floods")                   \
+    ROW(LIMITS_FLOODS_CLOSED, "limits_floods_closed", COUNTER,                                     \
+        "Connections closed because their clients flooded on")                                     \
+    ROW(LIMITS_TABLE_BYTES, "limits_table_bytes", LARGEST,                                         \
+        "Memory of the budgets that are not full")                                                 \
     ROW(SERVER_BUSY, "gateway_server_busy", COUNTER, "Commands answered with SERVER_BUSY")         \
     ROW(INVALID_MESSAGES, "gateway_invalid_messages", COUNTER,                                     \
         "Messages answered with INVALID_MESSAGE")                                                  \

@@ -36,13 +36,14 @@ static void end_stream(struct stream *stream, int error)
 static void read_stream_bytes(struct stream *stream)
 {
     char *buffer = stream->set->loop->read_buffer;
+    size_t most = stream->sips ? STREAM_SIP_BYTES : LOOP_READ_BYTES;
     for (int reads = 0; reads < STREAM_READS_PER_TURN; reads++) {
         if (!stream->readable || stream->ended || stream->closing || stream->paused)
             return;
-        ssize_t got = stream->tls ? tls_read(stream->tls, buffer, LOOP_READ_BYTES)
-                                  : recv(stream->source.fd, buffer, LOOP_READ_BYTES, 0);
+        ssize_t got = stream->tls ? tls_read(stream->tls, buffer, most)
+                                  : recv(stream->source.fd, buffer, most, 0);
         if (got > 0) {
-            if (!stream->tls && !stream->hung_up && got < LOOP_READ_BYTES)
+            if (!stream->tls && !stream->hung_up && (size_t)got < most)
                 stream->readable = false; /* the socket is empty: the next byte makes a new edge */
             stream->owner->on_bytes(stream, buffer, (size_t)got);
         } else if (got < 0 && errno == EINTR) {

@@ -28,7 +28,12 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-enum { STREAM_READS_PER_TURN = 4, STREAM_IOVECS_MAX = 64, STREAM_PACK_BYTES = 16 * 1024 };
+enum {
+    STREAM_READS_PER_TURN = 4,
+    STREAM_IOVECS_MAX = 64,
+    STREAM_PACK_BYTES = 16 * 1024,
+    STREAM_SIP_BYTES = 4 * 1024,
+};
 
 struct stream;
 struct send_batch;
@@ -69,6 +74,7 @@ struct stream {
     bool closing : 1;
     bool failed : 1;   /* nothing more can be sent */
     bool paused : 1;   /* the owner takes no bytes for now */
+    bool sips : 1;     /* reads STREAM_SIP_BYTES at a time, so that a pause takes effect soon */
     bool in_batch : 1; /* gathered, and `on_sent` has not run yet */
     int error;         /* errno that ended it; 0: the other side closed in order */
 };

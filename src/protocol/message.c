@@ -76,6 +76,7 @@ static const char *const CLOSING_NAMES[CLOSING_REASON_COUNT] = {
     [CLOSING_ADMIN] = "admin",
     [CLOSING_TOKEN_REVOKED] = "token_revoked",
     [CLOSING_KEY_REMOVED] = "key_removed",
+    [CLOSING_RATE_LIMITED] = "rate_limited",
 };
 
 static const char *const ANNOUNCEMENT_NAMES[PRESENCE_ANNOUNCEMENTS] = {

@@ -15,6 +15,10 @@ void dispatch_invalid(struct session *session, const struct message *message, co
 /* Counts one more command of this connection. Returns false when it is beyond the rate limit, and when to retry. */
 bool dispatch_within_rate(struct session *session, int64_t *retry_after_ms);
 
+/* Takes from the user's budget. Returns false after refusing the command. */
+bool dispatch_within_budget(struct session *session, const struct message *message,
+                            enum budget_class budget, unsigned cost);
+
 /* The handlers, one file per group. */
 void handle_heartbeat(struct session *session, const struct message *message);
 void handle_subscribe_presence(struct session *session, const struct message *message);

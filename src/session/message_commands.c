@@ -21,20 +21,22 @@ static void on_send_message_done(void *arg, const struct message_send_result *re
 
 void handle_send_message(struct session *session, const struct message *message)
 {
-    const struct config_inbound *limits = &session->context->config->gateway.backpressure.inbound;
+    struct session_context *context = session->context;
     const struct send_message *send = &message->send;
     int64_t retry_after_ms;
     if (!message_send_body_fits(session->context->messages, send->body)) {
         session_refuse(session, message, ERROR_MESSAGE_TOO_LARGE, "the body is too large", -1);
         return;
     }
-    if (!rate_limit_take(&session->messages, limits->rate_limit_per_second,
-                         limits->rate_limit_burst, session->context->loop->clock.now_ms,
+    if (!rate_limit_take(&session->messages, &context->message_rate,
+                         context->message_rate.interval_us, context->loop->clock.now_ms,
                          &retry_after_ms)) {
-        metrics_count(session->context->metrics, METRIC_RATE_LIMITED);
-        session_refuse(session, message, ERROR_RATE_LIMITED, "too many messages", retry_after_ms);
+        metrics_count(context->metrics, METRIC_RATE_LIMITED);
+        session_refuse_rate(session, message, "too many messages", retry_after_ms);
         return;
     }
+    if (!dispatch_within_budget(session, message, BUDGET_MESSAGES, BUDGET_ONE))
+        return;
     struct pending_reply *pending = pending_reply_open(session, message);
     if (!pending)
         return;

@@ -38,6 +38,13 @@ void session_refuse(struct session *session, const struct message *command, enum
     connection_send(&session->connection, &error);
 }
 
+void session_refuse_rate(struct session *session, const struct message *command, const char *text,
+                         int64_t retry_after_ms)
+{
+    session_refuse(session, command, ERROR_RATE_LIMITED, text, retry_after_ms);
+    connection_exceed(&session->connection, CONNECTION_REFUSAL_WEIGHT);
+}
+
 /* ---- finding sessions ---- */
 
 struct session *session_find(struct session_context *context, struct slice user_id,

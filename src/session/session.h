@@ -15,8 +15,8 @@
 
 #include "auth/identity.h"
 #include "base/container.h"
+#include "base/rate_limit.h"
 #include "connection/connection.h"
-#include "connection/rate_limit.h"
 #include "routing/router.h"
 #include "session/session_context.h"
 
@@ -135,6 +135,10 @@ struct call_device session_device(const struct session *session);
  * `retry_after_ms` is left out. */
 void session_refuse(struct session *session, const struct message *command, enum error_code code,
                     const char *text, int64_t retry_after_ms);
+
+/* Refuses a command that is beyond a limit; a client that keeps on is throttled and closed. */
+void session_refuse_rate(struct session *session, const struct message *command, const char *text,
+                         int64_t retry_after_ms);
 
 /* Replies ok to the command `id`. */
 void session_confirm(struct session *session, struct slice id);

@@ -27,8 +27,15 @@ void session_context_flush_soon(struct session_context *context)
                                                           : RENEWALS_GATHER_MAX_MS));
 }
 
-void session_context_init_tasks(struct session_context *context)
+void session_context_init(struct session_context *context)
 {
+    const struct config_inbound *inbound = &context->config->gateway.backpressure.inbound;
+    context->command_rate =
+        rate_make(inbound->command_rate_per_second, RATE_SECOND_US, inbound->command_rate_burst);
+    context->message_rate =
+        rate_make(inbound->rate_limit_per_second, RATE_SECOND_US, inbound->rate_limit_burst);
+    budgets_init(&context->budgets, &context->config->limits);
+    context->budgets.metrics = context->metrics;
     context->verify.run = run_token_verifier;
     context->flush.fire = flush_lease_renewals;
 }

@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "connection/connection.h"
 #include "ledger/ledger.h"
+#include "limits/budget.h"
 #include "messages/message_plane.h"
 #include "presence/presence_plane.h"
 #include "protocol/fields.h"
@@ -47,6 +48,9 @@ struct session_context {
     struct loop_task verify;  /* runs the verifier while it has work */
     struct wheel_timer flush; /* sends collected renewals */
     struct fields_scratch scratch;
+    struct budgets budgets;   /* of users */
+    struct rate command_rate; /* of a connection */
+    struct rate message_rate;
     struct slice gateway_id;
     struct session_hooks *hooks; /* NULL: no dialect needs any */
     size_t session_count;
@@ -60,7 +64,7 @@ bool session_context_verify(struct session_context *context, struct slice token,
 /* Makes collected renewals be sent soon, after some time for more to join them. */
 void session_context_flush_soon(struct session_context *context);
 
-/* Sets up the task and the timer. */
-void session_context_init_tasks(struct session_context *context);
+/* Sets up the task, the timer and the rates; config and metrics are set. */
+void session_context_init(struct session_context *context);
 
 #endif

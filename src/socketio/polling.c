@@ -161,8 +161,16 @@ static void append_polling_frame(struct buffer *out, enum websocket_opcode opcod
         engineio_payload_append(out, SLICE("1"));
 }
 
+static void on_polling_resumed(struct connection *connection)
+{
+    struct polling *polling = socketio_session_of(connection)->polling;
+    if (polling)
+        polling_post_resume(polling);
+}
+
 static const struct connection_transport POLLING_TRANSPORT = {.want_write = on_polling_want_write,
                                                               .append_frame = append_polling_frame,
+                                                              .resume = on_polling_resumed,
                                                               .close = on_polling_close};
 
 /* ---- requests ---- */

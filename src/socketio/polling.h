@@ -42,6 +42,7 @@ struct polling {
     struct exchange *poll; /* the waiting GET; NULL: none */
     struct exchange *post; /* the POST that is not answered yet; NULL: none */
     struct probe *probe;   /* the WebSocket that may take over; NULL: none */
+    bool post_held;        /* the POST is handled and answered later, because its client floods */
     bool close_owed;       /* only the close packet is still to be sent */
     bool closing;
 };

@@ -23,11 +23,28 @@ bool polling_post_begin(struct polling *polling, struct exchange *exchange)
     return true;
 }
 
+static void answer_post(struct exchange **exchange)
+{
+    exchange_reply(exchange, 200, "text/html", POLLING_NO_STORE, SLICE("ok"));
+}
+
+void polling_post_resume(struct polling *polling)
+{
+    struct exchange *held = polling->post_held ? polling->post : NULL;
+    polling->post_held = false;
+    if (held)
+        answer_post(&held);
+}
+
 void polling_post_forget(struct polling *polling)
 {
+    struct exchange *held = polling->post_held ? polling->post : NULL;
     if (polling->post)
         exchange_watch(polling->post, NULL, NULL);
     polling->post = NULL;
+    polling->post_held = false;
+    if (held)
+        answer_post(&held);
 }
 
 /* Each packet is handled like a frame; a malformed one ends the Engine.IO session. A client that closes it is sent
@@ -63,5 +80,7 @@ void polling_post_serve(struct polling *polling, struct exchange *exchange)
         return;
     }
     take_post_payload(polling, &exchange->body);
-    exchange_reply(&exchange, 200, "text/html", POLLING_NO_STORE, SLICE("ok"));
+    polling->post_held = polling->post && socketio_connection(polling->session)->throttled;
+    if (!polling->post_held)
+        answer_post(&exchange);
 }

@@ -79,6 +79,7 @@ static void make_parts(struct world *world)
     world->parts = (struct gateway_parts){
         .config = &world->config,
         .ledger = make_ledger(world),
+        .budget = memory_budget_make(1),
         .bus_group = mailbox_bus_group_make(1, 1),
         .exposition = calloc(1, sizeof(struct exposition)),
         .workers = 1,
@@ -131,6 +132,7 @@ void world_close(struct world *world)
         continue;
     gateway_free(&world->gateway);
     mailbox_bus_group_free(&world->parts.bus_group);
+    memory_budget_free(&world->parts.budget);
     embedded_free(&world->parts.embedded);
     exposition_free(world->parts.exposition);
     free(world->parts.exposition);

@@ -3,57 +3,14 @@
 #include "messages/message_history.h"
 #include "messages/message_send.h"
 
-#include <stdio.h>
-
 /* ---- sending ---- */
-
-static unsigned message_error_status(enum error_code code)
-{
-    switch (code) {
-    case ERROR_MESSAGE_TOO_LARGE:
-        return 413;
-    case ERROR_FORBIDDEN:
-        return 403;
-    case ERROR_NOT_FOUND:
-        return 404;
-    case ERROR_CHAT_HALTED:
-        return 409;
-    case ERROR_RATE_LIMITED:
-        return 429;
-    case ERROR_SERVER_BUSY:
-    case ERROR_SERVICE_UNAVAILABLE:
-        return 503;
-    default:
-        return 400;
-    }
-}
-
-/* The error has the JSON members of the native one; Retry-After only has whole seconds. */
-static void reply_message_error(struct exchange *exchange, const struct message_error *error)
-{
-    char headers[64] = "";
-    struct buffer json = BUFFER_INIT;
-    struct message message = {.type = MESSAGE_ERROR, .error = *error};
-    json_write_object(&json);
-    json_write_key(&json, SLICE("error"));
-    json_write_object(&json);
-    fields_encode(&json, &message);
-    json_write_object_end(&json);
-    json_write_object_end(&json);
-    if (error->retry_after_ms >= 0)
-        snprintf(headers, sizeof(headers), "Retry-After: %lld\r\n",
-                 (long long)(error->retry_after_ms + 999) / 1000);
-    exchange_reply(&exchange, message_error_status(error->code), "application/json", headers,
-                   buffer_slice(&json));
-    buffer_free(&json);
-}
 
 static void on_rest_message_sent(void *arg, const struct message_send_result *result)
 {
     struct exchange *exchange = arg;
     struct buffer json = BUFFER_INIT;
     if (!result->accepted) {
-        reply_message_error(exchange, &result->error);
+        api_error(&exchange, &result->error);
         return;
     }
     json_write_object(&json);
@@ -70,23 +27,7 @@ static void refuse_message(struct exchange *exchange, struct slice client_messag
                                   .client_message_id = client_message_id,
                                   .retry_after_ms = retry_after_ms,
                                   .grace_period_ms = -1};
-    reply_message_error(exchange, &error);
-}
-
-static bool is_within_sender_rate(struct exchange *exchange, struct slice client_message_id)
-{
-    struct session_context *sessions = api_context_of(exchange)->sessions;
-    const struct config_inbound *limits = &sessions->config->gateway.backpressure.inbound;
-    struct rate_limit *limit = sender_rates_of(&api_context_of(exchange)->sender_rates,
-                                               exchange_user(exchange), sessions->router->seed);
-    int64_t retry_after_ms;
-    if (rate_limit_take(limit, limits->rate_limit_per_second, limits->rate_limit_burst,
-                        sessions->loop->clock.now_ms, &retry_after_ms))
-        return true;
-    metrics_count(sessions->metrics, METRIC_RATE_LIMITED);
-    refuse_message(exchange, client_message_id, ERROR_RATE_LIMITED, "too many messages",
-                   retry_after_ms);
-    return false;
+    api_error(&exchange, &error);
 }
 
 static bool is_ledger_id(struct slice id)
@@ -98,6 +39,7 @@ void rest_message_post(struct exchange *exchange)
 {
     struct session_context *sessions = api_context_of(exchange)->sessions;
     struct slice client_message_id = SLICE_NONE, body = SLICE_NONE;
+    int64_t retry_after_ms;
     if (!api_read_json(&exchange))
         return;
     if (!fields_string(fields_find(&sessions->scratch, "client_message_id"), &client_message_id) ||
@@ -121,8 +63,12 @@ void rest_message_post(struct exchange *exchange)
                        "the body is too large", -1);
         return;
     }
-    if (!is_within_sender_rate(exchange, client_message_id))
+    if (!budget_take(&sessions->budgets, BUDGET_MESSAGES, exchange_user(exchange), BUDGET_ONE,
+                     &retry_after_ms)) {
+        refuse_message(exchange, client_message_id, ERROR_RATE_LIMITED,
+                       budget_refusal_text(BUDGET_MESSAGES), retry_after_ms);
         return;
+    }
     struct message_send_order order = {
         .chat = exchange->parameters[0],
         .sender = exchange_user(exchange),

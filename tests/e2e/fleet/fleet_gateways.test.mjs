@@ -180,7 +180,7 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
         assert.equal(await leaver.stop(), 0);
         await observer.nextChange('left', 'offline');
         const kept = /^(last_seen|presence_history|user_presence|user|presence_visibility):/;
-        const keys = (await redis.keys('*')).filter((name) => /gw-leaver|left/.test(name) && !/o-left/.test(name));
+        const keys = (await redis.keys('*')).filter((name) => /gw-leaver|left/.test(name) && !/o-left|^budget:/.test(name));
         assert.deepEqual(keys.filter((name) => !kept.test(name)), []);
         if (kind === 'standalone') {
           const index = await redis.command('ZRANGE', 'presence:v_heartbeat', 0, -1);

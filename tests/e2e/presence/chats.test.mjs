@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { closeAll, connect, eventually, metric, rest, setVisibility } from '../support/client.mjs';
-import { startServer } from '../support/server.mjs';
+import { NO_BUDGETS, startServer } from '../support/server.mjs';
 
 const MAX_OPEN = 3;
 
@@ -11,7 +11,7 @@ let server;
 before(async () => {
   server = await startServer({
     args: ['--workers', '1'],
-    settings: { 'presence.max_open_chats': MAX_OPEN },
+    settings: { ...NO_BUDGETS, 'presence.max_open_chats': MAX_OPEN },
   });
 });
 

@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { rest } from './client.mjs';
 import { expectRest } from './contacts.mjs';
+import { NO_BUDGETS } from './server.mjs';
 
 /** Rate limits that no test reaches. */
 export const AMPLE_RATES = {
+  ...NO_BUDGETS,
   'gateway.backpressure.inbound.rate_limit_per_second': 100000,
   'gateway.backpressure.inbound.rate_limit_burst': 100000,
   'gateway.backpressure.inbound.command_rate_per_second': 100000,

@@ -25,6 +25,18 @@ const QUICK_DRAIN = ['--set', 'gateway.shutdown.drain_timeout_seconds=1'];
 /** Tests look at each change of presence by itself; a test of the dwell sets it. */
 const NO_DWELL = ['--set', 'presence.min_dwell_ms=0'];
 
+/** Turns the budgets of users off, for tests that do more in a moment than a person in an hour. */
+export const NO_BUDGETS = {
+  'limits.messages_per_second_per_user': 0,
+  'limits.rest_per_second_per_user': 0,
+  'limits.contact_requests_per_hour': 0,
+  'limits.chats_per_hour': 0,
+  'limits.settings_per_minute': 0,
+  'limits.reads_per_second_per_user': 0,
+  'limits.signals_per_second_per_user': 0,
+  'limits.calls_per_minute': 0,
+};
+
 const LOG_BYTES_MAX = 1000000;
 const START_LINE = /^rollcall: open (https?:\/\/[^:]+:(\d+)\/)$/;
 

@@ -1,4 +1,4 @@
-#include "connection/rate_limit.h"
+#include "base/rate_limit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,11 +6,18 @@
 
 #include <cmocka.h>
 
+static bool take_one(struct rate_limit *limit, uint32_t per_second, uint32_t burst, int64_t now_ms,
+                     int64_t *retry_after_ms)
+{
+    struct rate rate = rate_make(per_second, RATE_SECOND_US, burst);
+    return rate_limit_take(limit, &rate, rate.interval_us, now_ms, retry_after_ms);
+}
+
 static unsigned take_all(struct rate_limit *limit, uint32_t per_second, uint32_t burst,
                          int64_t now_ms, int64_t *retry_after_ms)
 {
     unsigned taken = 0;
-    while (taken < 1000 && rate_limit_take(limit, per_second, burst, now_ms, retry_after_ms))
+    while (taken < 1000 && take_one(limit, per_second, burst, now_ms, retry_after_ms))
         taken++;
     return taken;
 }
@@ -53,9 +60,9 @@ static void retry_after_is_exact(void **state)
             int64_t ignored_ms, wait_ms = retry_after_ms;
             assert_true(wait_ms >= 1);
             struct rate_limit earlier = limit;
-            assert_false(rate_limit_take(&earlier, RATES[i], 3, now_ms + wait_ms - 1, &ignored_ms));
+            assert_false(take_one(&earlier, RATES[i], 3, now_ms + wait_ms - 1, &ignored_ms));
             now_ms += wait_ms;
-            assert_true(rate_limit_take(&limit, RATES[i], 3, now_ms, &retry_after_ms));
+            assert_true(take_one(&limit, RATES[i], 3, now_ms, &retry_after_ms));
             take_all(&limit, RATES[i], 3, now_ms, &retry_after_ms);
         }
     }
@@ -68,7 +75,7 @@ static void long_run_keeps_the_rate(void **state)
     int64_t retry_after_ms;
     unsigned taken = 0;
     for (int64_t now_ms = 1; now_ms <= 60000; now_ms++)
-        taken += rate_limit_take(&limit, 20, 10, now_ms, &retry_after_ms);
+        taken += take_one(&limit, 20, 10, now_ms, &retry_after_ms);
     assert_in_range(taken, 60 * 20 + 9, 60 * 20 + 10);
 }
 
@@ -79,17 +86,42 @@ static void refused_attempt_costs_nothing(void **state)
     int64_t retry_after_ms;
     take_all(&limit, 10, 1, 1000, &retry_after_ms);
     for (int i = 0; i < 1000; i++)
-        assert_false(rate_limit_take(&limit, 10, 1, 1050, &retry_after_ms));
-    assert_true(rate_limit_take(&limit, 10, 1, 1100, &retry_after_ms));
+        assert_false(take_one(&limit, 10, 1, 1050, &retry_after_ms));
+    assert_true(take_one(&limit, 10, 1, 1100, &retry_after_ms));
 }
 
-static void rate_of_zero_means_one_per_second(void **state)
+static void rate_of_zero_means_no_limit(void **state)
 {
     (void)state;
     struct rate_limit limit = {0};
     int64_t retry_after_ms;
-    assert_int_equal(take_all(&limit, 0, 1, 1000, &retry_after_ms), 1);
-    assert_int_equal(retry_after_ms, 1000);
+    assert_int_equal(take_all(&limit, 0, 1, 1000, &retry_after_ms), 1000);
+}
+
+/* An action that costs more than the whole budget is possible when the budget is full. */
+static void full_budget_pays_for_anything(void **state)
+{
+    (void)state;
+    struct rate rate = rate_make(10, RATE_SECOND_US, 5);
+    struct rate_limit limit = {0};
+    int64_t retry_after_ms;
+    assert_true(rate_limit_take(&limit, &rate, 50 * rate.interval_us, 1000, &retry_after_ms));
+    assert_false(rate_limit_take(&limit, &rate, rate.interval_us, 1000, &retry_after_ms));
+    assert_int_equal(retry_after_ms, 100);
+    assert_false(rate_limit_take(&limit, &rate, 50 * rate.interval_us, 1000, &retry_after_ms));
+    assert_int_equal(retry_after_ms, 500);
+}
+
+static void dear_actions_take_more_of_the_budget(void **state)
+{
+    (void)state;
+    struct rate rate = rate_make(10, RATE_SECOND_US, 5);
+    struct rate_limit limit = {0};
+    int64_t retry_after_ms;
+    assert_true(rate_limit_take(&limit, &rate, 3 * rate.interval_us, 1000, &retry_after_ms));
+    assert_false(rate_limit_take(&limit, &rate, 3 * rate.interval_us, 1000, &retry_after_ms));
+    assert_int_equal(retry_after_ms, 100);
+    assert_true(rate_limit_take(&limit, &rate, 2 * rate.interval_us, 1000, &retry_after_ms));
 }
 
 int main(void)
@@ -100,7 +132,9 @@ int main(void)
         cmocka_unit_test(retry_after_is_exact),
         cmocka_unit_test(long_run_keeps_the_rate),
         cmocka_unit_test(refused_attempt_costs_nothing),
-        cmocka_unit_test(rate_of_zero_means_one_per_second),
+        cmocka_unit_test(rate_of_zero_means_no_limit),
+        cmocka_unit_test(full_budget_pays_for_anything),
+        cmocka_unit_test(dear_actions_take_more_of_the_budget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

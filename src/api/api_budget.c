@@ -1,0 +1,129 @@
+#include "api/api_budget.h"
+
+#include "api/api_routes.h"
+
+#include <stdlib.h>
+
+enum { MEMBERS_PER_CHAT_COST = 100, MEMBER_COST = BUDGET_ONE / 10, LIST_COST = 4 * BUDGET_ONE };
+
+static struct budgets *budgets_of(const struct exchange *exchange)
+{
+    return &api_context_of(exchange)->sessions->budgets;
+}
+
+/* ---- refusing ---- */
+
+struct held_answer {
+    struct list of_context;
+    struct wheel_timer timer;
+    struct exchange *exchange;
+    struct message_error error;
+};
+
+static void send_held_answer(struct held_answer *held)
+{
+    struct exchange *exchange = held->exchange;
+    struct message_error error = held->error;
+    loop_cancel_timer(api_context_of(exchange)->sessions->loop, &held->timer);
+    list_remove(&held->of_context);
+    free(held);
+    api_error(&exchange, &error);
+}
+
+static void on_held_answer_due(struct wheel_timer *timer)
+{
+    send_held_answer(CONTAINER_OF(timer, struct held_answer, timer));
+}
+
+/* Returns false when out of memory. */
+static bool hold_answer(struct exchange *exchange, const struct message_error *error)
+{
+    struct api_context *context = api_context_of(exchange);
+    struct loop *loop = context->sessions->loop;
+    struct held_answer *held = malloc(sizeof(*held));
+    if (!held)
+        return false;
+    *held = (struct held_answer){
+        .timer.fire = on_held_answer_due, .exchange = exchange, .error = *error};
+    list_append(&context->held_answers, &held->of_context);
+    loop_set_timer(loop, &held->timer, loop->clock.now_ms + API_BUDGET_HOLD_MS);
+    return true;
+}
+
+static void refuse_request(struct exchange *exchange, enum budget_class budget,
+                           int64_t retry_after_ms)
+{
+    int64_t ignored_ms;
+    struct message_error error = {.code = ERROR_RATE_LIMITED,
+                                  .text = budget_refusal_text(budget),
+                                  .client_message_id = SLICE_NONE,
+                                  .retry_after_ms = retry_after_ms,
+                                  .grace_period_ms = -1};
+    if (budget_take(budgets_of(exchange), BUDGET_REFUSALS, exchange_user(exchange), BUDGET_ONE,
+                    &ignored_ms) ||
+        !hold_answer(exchange, &error))
+        api_error(&exchange, &error);
+}
+
+void api_budget_release(struct api_context *context)
+{
+    while (!list_empty(&context->held_answers))
+        send_held_answer(CONTAINER_OF(context->held_answers.next, struct held_answer, of_context));
+}
+
+/* ---- paying ---- */
+
+/* Each MEMBERS_PER_CHAT_COST members of a new chat count as one more chat. What is malformed is refused later. */
+static unsigned cost_of_chat(struct exchange *exchange)
+{
+    struct fields_scratch *fields = &api_context_of(exchange)->sessions->scratch;
+    const char *problem;
+    unsigned members = 0;
+    struct json json;
+    json_init(&json, exchange->body.data, exchange->body.len);
+    if (exchange->body.len && fields_scan(fields, &json, &problem)) {
+        struct slice raw = fields_find(fields, "members");
+        json_init(&json, (char *)raw.data, raw.len);
+        if (raw.len && json_peek(&json) == JSON_ARRAY)
+            json_array(&json);
+        else
+            return BUDGET_ONE;
+        while (json_element(&json) && json_skip(&json))
+            members++;
+    }
+    return BUDGET_ONE + members / MEMBERS_PER_CHAT_COST * BUDGET_ONE;
+}
+
+static unsigned cost_of_request(struct exchange *exchange)
+{
+    void (*handle)(struct exchange *) = exchange->route->handle;
+    if (handle == rest_chats_post)
+        return cost_of_chat(exchange);
+    if (handle == rest_chat_member_put)
+        return MEMBER_COST;
+    return handle == rest_presence_many || handle == rest_friends_get ? LIST_COST : BUDGET_ONE;
+}
+
+static void on_request_paid(void *arg, const struct budget_outcome *outcome)
+{
+    struct exchange *exchange = arg;
+    if (outcome->granted)
+        exchange->route->handle(exchange);
+    else
+        refuse_request(exchange, exchange->route->budget, outcome->retry_after_ms);
+}
+
+void api_budget_serve(struct exchange *exchange)
+{
+    int64_t retry_after_ms;
+    if (exchange->route->access != REST_USER)
+        exchange->route->handle(exchange);
+    else if (!budget_take(budgets_of(exchange), BUDGET_REST, exchange_user(exchange), BUDGET_ONE,
+                          &retry_after_ms))
+        refuse_request(exchange, BUDGET_REST, retry_after_ms);
+    else if (exchange->route->budget == BUDGET_NONE)
+        exchange->route->handle(exchange);
+    else
+        budget_ask(budgets_of(exchange), exchange->route->budget, exchange_user(exchange),
+                   cost_of_request(exchange), on_request_paid, exchange);
+}
