@@ -31,6 +31,7 @@ const settings = [
   'gateway.backpressure.inbound.command_rate_per_second=1000000',
   'gateway.backpressure.inbound.command_rate_burst=1000000',
   'timing.profile=relaxed',
+  'presence.offline_grace_seconds=0',
 ];
 const child = spawn(
   BIN,

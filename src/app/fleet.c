@@ -15,7 +15,7 @@ static bool load_fleet_redis(struct fleet *fleet, const struct config *config,
     char tls_error[TLS_ERROR_TEXT_MAX];
     const char *ca_file = config->state.ca_file[0] ? config->state.ca_file : NULL;
     if (!redis_url_parse(slice_of(config->state.url), &fleet->redis, why)) {
-        snprintf(error, FLEET_ERROR_TEXT_MAX, "state.url: %s", why);
+        snprintf(error, FLEET_ERROR_TEXT_MAX, "state.url (--state): %s", why);
         return false;
     }
     if (fleet->redis.tls)

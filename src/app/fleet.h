@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "net/tls.h"
 #include "redis/protocol/redis_url.h"
+#include "redis/redis_report.h"
 
 #include <stdbool.h>
 
@@ -19,6 +20,8 @@ enum { FLEET_ERROR_TEXT_MAX = 512, FLEET_ADDRESS_MAX = 272 };
 struct fleet {
     struct redis_url redis;          /* contains the password */
     struct tls_context *redis_tls;   /* NULL: plain */
+    struct redis_report report;      /* what the log said about Redis */
+    atomic_bool is_waiting;          /* a gateway started although Redis did not answer */
     struct slice process;            /* its name as a peer: gateway.node_id */
     struct slice peer_secret;        /* empty: no peer links */
     struct tls_context *peer_accept; /* both NULL: plain */

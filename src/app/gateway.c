@@ -11,6 +11,7 @@
 #include "socketio/handover.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,6 +219,8 @@ bool gateway_listen(struct gateway *gateway, uint16_t port, char error[GATEWAY_E
     struct listener_options options = {
         .address = config->listen,
         .port = port,
+        .joins = config->share_port || gateway->index > 0,
+        .shared = config->share_port || gateway->parts.workers > 1,
         .accept_queue_max = (int)config->listen_backlog,
         .unsent_bytes_max = config->socket_unsent_bytes_max,
     };
@@ -226,9 +229,16 @@ bool gateway_listen(struct gateway *gateway, uint16_t port, char error[GATEWAY_E
     if (gateway->parts.board && !handover_open(&gateway->fd_passing, &gateway->socketio))
         log_warn("fd_passing_not_open", "gateway=%s error=%s", gateway->id,
                  log_sentence(slice_of(strerror(errno))));
-    return listener_open(&gateway->listener, &gateway->loop, &options, on_client_accepted,
-                         &gateway->rest.listener, error) &&
-           gateway_backends_listen(gateway, error);
+    if (listener_open(&gateway->listener, &gateway->loop, &options, on_client_accepted,
+                      &gateway->rest.listener, error))
+        return gateway_backends_listen(gateway, error);
+    if (errno == EADDRINUSE)
+        snprintf(
+            error, GATEWAY_ERROR_TEXT_MAX,
+            "another process has %s: choose another address with --listen (port 0 takes a free one), or set "
+            "gateway.share_port=true for every process that is to share it",
+            config->listen);
+    return false;
 }
 
 uint16_t gateway_port(const struct gateway *gateway)

@@ -140,7 +140,7 @@ static bool make_peer_hub(struct gateway *gateway)
 
 static struct graph_store *make_fleet_backends(struct gateway *gateway)
 {
-    const struct fleet *fleet = gateway->parts.fleet;
+    struct fleet *fleet = gateway->parts.fleet;
     gateway->redis = redis_client_make(&(struct redis_client_options){
         .loop = &gateway->loop,
         .streams = &gateway->streams,
@@ -149,6 +149,7 @@ static struct graph_store *make_fleet_backends(struct gateway *gateway)
         .url = &fleet->redis,
         .tls = fleet->redis_tls,
         .name = gateway->id,
+        .report = &fleet->report,
     });
     if (!gateway->redis)
         return NULL;
@@ -241,10 +242,14 @@ static void start_gateway_reports(struct gateway *gateway)
 
 static void on_gateway_claimed(void *arg, enum redis_claim claim, struct slice since)
 {
-    if (claim == REDIS_CLAIM_TAKEN)
-        report_gateway_refusal(arg, since);
-    else if (claim != REDIS_CLAIM_CANCELLED) /* the gateway is being freed */
-        start_gateway_reports(arg);
+    struct gateway *gateway = arg;
+    if (claim == REDIS_CLAIM_TAKEN) {
+        report_gateway_refusal(gateway, since);
+    } else if (claim != REDIS_CLAIM_CANCELLED) { /* the gateway is being freed */
+        if (claim == REDIS_CLAIM_UNDECIDED)
+            atomic_store(&gateway->parts.fleet->is_waiting, true);
+        start_gateway_reports(gateway);
+    }
 }
 
 void gateway_backends_start(struct gateway *gateway)

@@ -24,8 +24,9 @@ struct server {
     struct server_parts parts;
     struct gateway *gateways[SERVER_PARTS_WORKERS_MAX];
     struct gateway_thread threads[SERVER_PARTS_WORKERS_MAX];
-    bool draining;
+    bool signalled; /* by SIGTERM or SIGINT */
     bool address_printed;
+    atomic_bool drain_ordered;   /* by an administrator, or because a gateway was refused */
     atomic_size_t claimed_count; /* gateways that have claimed their id */
     atomic_size_t running_count; /* gateways that have not stopped */
     atomic_bool refused;
@@ -33,11 +34,12 @@ struct server {
 
 /* ---- callbacks of gateways ---- */
 
-/* An administrator orders a drain by REST; it is handled like SIGTERM. */
+/* Any number of orders is one drain: only a second signal ends the process at once. */
 static void on_server_drain_ordered(void *arg)
 {
-    (void)arg;
-    kill(getpid(), SIGTERM);
+    struct server *server = arg;
+    if (!atomic_exchange(&server->drain_ordered, true))
+        kill(getpid(), SIGUSR1);
 }
 
 /* A gateway whose id is taken ends the process in order. */
@@ -49,7 +51,7 @@ static void on_gateway_claim_settled(void *arg, const char *refusal)
         kill(getpid(), SIGUSR1);
     if (refusal && !atomic_exchange(&server->refused, true)) {
         server_parts_fail("start", refusal);
-        kill(getpid(), SIGTERM);
+        on_server_drain_ordered(server);
     }
 }
 
@@ -102,8 +104,7 @@ static bool start_gateways(struct server *server)
     return true;
 }
 
-/* Prints the address once, when all gateways run. SIGUSR1 also means that they have stopped, which serve_signals()
- * checks. */
+/* Prints the address once, when all gateways run. */
 static void print_address_when_started(struct server *server)
 {
     struct address address;
@@ -115,9 +116,11 @@ static void print_address_when_started(struct server *server)
     log_info("serving", "node=%s workers=%zu port=%u", log_quote(slice_of(config->gateway.node_id)),
              server->parts.gateway.workers, gateway_port(server->gateways[0]));
     address_parse(slice_of(config->gateway.listen), &address);
-    printf("rollcall: open %s://%s%.*s%s:%u/\n", server->parts.tls ? "https" : "http",
+    const struct fleet *fleet = server->parts.gateway.fleet;
+    bool is_waiting = fleet && atomic_load(&fleet->is_waiting);
+    printf("rollcall: open %s://%s%.*s%s:%u/%s\n", server->parts.tls ? "https" : "http",
            address.is_ipv6 ? "[" : "", SLICE_FORMAT(address.host), address.is_ipv6 ? "]" : "",
-           gateway_port(server->gateways[0]));
+           gateway_port(server->gateways[0]), is_waiting ? " when Redis answers" : "");
     fflush(stdout);
 }
 
@@ -129,7 +132,7 @@ static void block_server_signals(sigset_t *signals)
     sigaddset(signals, SIGTERM);
     sigaddset(signals, SIGINT);
     sigaddset(signals, SIGHUP);
-    sigaddset(signals, SIGUSR1); /* from this process: all gateways run, or have stopped */
+    sigaddset(signals, SIGUSR1); /* from this process: see on_server_woken() */
     pthread_sigmask(SIG_BLOCK, signals, NULL);
     signal(SIGXFSZ, SIG_IGN); /* a write beyond the file size limit returns an error instead */
 }
@@ -149,7 +152,14 @@ static void drain_gateways(struct server *server)
 {
     for (size_t i = 0; i < server->parts.gateway.workers; i++)
         gateway_drain(server->gateways[i]);
-    server->draining = true;
+}
+
+/* All gateways run, or have stopped, which serve_signals() checks, or a drain was ordered. */
+static void on_server_woken(struct server *server)
+{
+    print_address_when_started(server);
+    if (atomic_load(&server->drain_ordered))
+        drain_gateways(server);
 }
 
 /* Completions of one gateway may send mail to another. */
@@ -180,11 +190,12 @@ static void serve_signals(struct server *server, const sigset_t *signals)
         if (number == SIGHUP)
             reload_server(server);
         else if (number == SIGUSR1)
-            print_address_when_started(server);
-        else if (!server->draining)
-            drain_gateways(server);
-        else
+            on_server_woken(server);
+        else if (server->signalled)
             exit_without_draining(server);
+        else
+            drain_gateways(server);
+        server->signalled |= number == SIGTERM || number == SIGINT;
     }
     for (size_t i = 0; i < server->parts.gateway.workers; i++)
         pthread_join(server->threads[i].id, NULL);
@@ -200,6 +211,7 @@ int server_run(const struct config *config)
     if (!server_parts_make(&server.parts, config))
         return 1;
     server.parts.gateway.drain = on_server_drain_ordered;
+    server.parts.gateway.drain_arg = &server;
     server.parts.gateway.on_claimed = on_gateway_claim_settled;
     server.parts.gateway.on_claimed_arg = &server;
     if (!start_gateways(&server))

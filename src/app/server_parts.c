@@ -22,6 +22,14 @@ bool server_parts_fail(const char *what, const char *why)
     return false;
 }
 
+bool server_parts_fail_directory(const char *path)
+{
+    char why[PATH_MAX + 128];
+    snprintf(why, sizeof(why), "%s: %s: create it, or name another one with --data-dir", path,
+             strerror(errno));
+    return server_parts_fail("cannot create the data directory", why);
+}
+
 /* ---- system ---- */
 
 /* Raises the limit as far as the system allows and logs how many connections that permits. */
@@ -38,10 +46,10 @@ static size_t raise_server_descriptor_limit(const struct config *config)
     size_t connections = wanted && wanted < allowed ? wanted : allowed;
     log_info("descriptor_limit", "descriptors=%llu connections_max=%zu hint=%s",
              (unsigned long long)limit.rlim_cur, connections,
-             log_sentence(slice_of(wanted > allowed
-                                       ? "fewer than max_connections: raise LimitNOFILE or start "
-                                         "several processes on this port"
-                                       : "several processes may share this port")));
+             log_sentence(slice_of(
+                 wanted > allowed ? "fewer than max_connections: raise LimitNOFILE or start "
+                                    "several processes with gateway.share_port"
+                                  : "several processes may share a port: gateway.share_port")));
     return connections;
 }
 
@@ -73,7 +81,7 @@ static bool load_server_tls(struct server_parts *parts)
         return true;
     parts->tls = tls_context_load(parts->config->gateway.tls.certificate_file,
                                   parts->config->gateway.tls.key_file, error);
-    return parts->tls || server_parts_fail("TLS", error);
+    return parts->tls || server_parts_fail("TLS (gateway.tls.certificate_file, key_file)", error);
 }
 
 static bool reload_server_keys(struct server_parts *parts)
@@ -195,7 +203,7 @@ bool server_parts_make(struct server_parts *parts, const struct config *config)
     if (!check_server_backends(config))
         return false;
     if (mkdir(config->data_dir, 0700) != 0 && errno != EEXIST)
-        return server_parts_fail(config->data_dir, "cannot create the data directory");
+        return server_parts_fail_directory(config->data_dir);
     if (!load_server_keys(parts) || !load_server_tls(parts) || !make_server_state(parts) ||
         !open_server_ledger(parts))
         return false;

@@ -38,4 +38,7 @@ void server_parts_free(struct server_parts *parts);
 /* Prints an error to standard error. Returns false, so that a caller can return the result. */
 bool server_parts_fail(const char *what, const char *why);
 
+/* The same for a data directory that cannot be made; errno says why. */
+bool server_parts_fail_directory(const char *path);
+
 #endif

@@ -48,8 +48,11 @@ static bool connect_blocking_client(struct blocking_redis *redis, const char *te
             loop_turn(&redis->loop, TURN_WAIT_MS);
         connected = is_redis_readable(redis->client);
         if (!connected) /* name the server and its problem, but no credentials */
-            snprintf(why, BLOCKING_REDIS_WHY_MAX, "%s:%u: %s", url.seeds[0].host, url.seeds[0].port,
-                     redis_problem_text(redis_client_problem(redis->client)));
+            snprintf(why, BLOCKING_REDIS_WHY_MAX,
+                     "Redis at %s:%u: %s (waited %d s): does it run there, and is --state right?",
+                     url.seeds[0].host, url.seeds[0].port,
+                     redis_problem_text(redis_client_problem(redis->client)),
+                     BLOCKING_REDIS_PATIENCE_MS / 1000);
     }
     explicit_bzero(&url, sizeof(url));
     return connected;

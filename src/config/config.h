@@ -91,6 +91,7 @@ struct config_circuit_breaker {
 
 struct config_gateway {
     const char *listen;  /* HOST:PORT or [V6]:PORT; see config/address.h */
+    bool share_port;     /* with other processes */
     const char *node_id; /* never empty */
     uint32_t workers;    /* 0: one per core */
     bool io_uring;

@@ -2,6 +2,9 @@
 
 #include "config/config_assign.h"
 
+/* A page reload takes less, so others do not see it. */
+enum { DEV_OFFLINE_GRACE_MS = 3000 };
+
 struct timing {
     int64_t interval_ms;
     int64_t timeout_ms;
@@ -124,6 +127,8 @@ bool config_derive(struct config *config, const char *default_node_id, struct co
     derive_thresholds(config);
     if (!setting_is_explicit(config, "auth.dev"))
         config->auth.dev = config->dev;
+    if (config->dev && !setting_is_explicit(config, "presence.offline_grace_seconds"))
+        config->presence.offline_grace_ms = DEV_OFFLINE_GRACE_MS;
     if (config->gateway.node_id[0] != '\0')
         return true;
     struct config_place place = {.source = CONFIG_FROM_DEFAULT, .label = "the default node id"};

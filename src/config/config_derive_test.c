@@ -87,6 +87,23 @@ static void expect_rates(struct config_inputs inputs, uint32_t rate, uint32_t bu
     config_free(&config);
 }
 
+static void expect_offline_grace(struct config_inputs inputs, int64_t grace_ms)
+{
+    struct config config;
+    expect_sets_loaded(&config, inputs);
+    assert_int_equal(config.presence.offline_grace_ms, grace_ms);
+    config_free(&config);
+}
+
+static void development_mode_hides_a_page_reload(void **state)
+{
+    (void)state;
+    expect_offline_grace(SETS("dev=false"), 0);
+    expect_offline_grace(SETS("dev=true"), 3000);
+    expect_offline_grace(SETS("dev=true", "presence.offline_grace_seconds=0"), 0);
+    expect_offline_grace(SETS("dev=true", "presence.offline_grace_seconds=7"), 7000);
+}
+
 static void unset_limits_follow_a_raised_one(void **state)
 {
     (void)state;
@@ -197,6 +214,7 @@ int main(void)
         cmocka_unit_test(unset_values_adapt_to_set_ones),
         cmocka_unit_test(set_values_never_adapt),
         cmocka_unit_test(value_of_any_source_overrides_the_profile),
+        cmocka_unit_test(development_mode_hides_a_page_reload),
         cmocka_unit_test(unset_limits_follow_a_raised_one),
         cmocka_unit_test(unset_bursts_follow_the_rates_of_users),
         cmocka_unit_test(users_may_send_what_a_connection_may),

@@ -55,8 +55,12 @@ const struct http_route *http_route_find(const struct http_route *routes, size_t
 void http_route_not_allowed(struct exchange *exchange, const struct buffer *allowed)
 {
     char header[128];
-    snprintf(header, sizeof(header), "Allow: %.*s\r\n", SLICE_FORMAT(buffer_slice(allowed)));
-    exchange_reply(&exchange, 405, "application/json", header,
-                   SLICE("{\"error\":{\"code\":\"INVALID_MESSAGE\",\"message\":\"this resource has "
-                         "other methods\"}}"));
+    char json[256];
+    struct slice methods = buffer_slice(allowed);
+    snprintf(header, sizeof(header), "Allow: %.*s\r\n", SLICE_FORMAT(methods));
+    int len =
+        snprintf(json, sizeof(json),
+                 "{\"error\":{\"code\":\"INVALID_MESSAGE\",\"message\":\"this path takes %.*s\"}}",
+                 SLICE_FORMAT(methods));
+    exchange_reply(&exchange, 405, "application/json", header, (struct slice){json, (size_t)len});
 }

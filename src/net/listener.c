@@ -59,7 +59,7 @@ static int open_listening_socket(const struct sockaddr_storage *address, socklen
     if (fd < 0)
         return -1;
     set_listener_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-    set_listener_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+    set_listener_option(fd, SOL_SOCKET, SO_REUSEPORT, options->joins);
     /* accepted sockets inherit these */
     set_listener_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     set_listener_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, (int)options->unsent_bytes_max);
@@ -68,8 +68,11 @@ static int open_listening_socket(const struct sockaddr_storage *address, socklen
     set_listener_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);
     set_listener_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
     if (bind(fd, (const struct sockaddr *)address, address_len) == 0 &&
-        listen(fd, options->accept_queue_max) == 0)
+        listen(fd, options->accept_queue_max) == 0) {
+        /* Set after listen(2), which alone decides between two processes that start at once. */
+        set_listener_option(fd, SOL_SOCKET, SO_REUSEPORT, options->joins || options->shared);
         return fd;
+    }
     int reason = errno;
     close(fd);
     errno = reason;
@@ -124,13 +127,16 @@ bool listener_open(struct listener *listener, struct loop *loop,
                                   .arg = arg};
     if (!resolve_listen_address(options, &address, &address_len)) {
         snprintf(error, LISTENER_ERROR_TEXT_MAX, "cannot resolve %s", options->address);
+        errno = EADDRNOTAVAIL;
         return false;
     }
     listener->source.fd = open_listening_socket(&address, address_len, options);
     if (listener->source.fd < 0 || !loop_add_level(loop, &listener->source)) {
+        int reason = errno;
         snprintf(error, LISTENER_ERROR_TEXT_MAX, "cannot listen on %s: %s", options->address,
-                 strerror(errno));
+                 strerror(reason));
         listener_close(listener);
+        errno = reason;
         return false;
     }
     listener->port = read_listener_port(listener->source.fd);

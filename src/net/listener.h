@@ -1,6 +1,7 @@
 /*
- * A listener accepts connections on one address, shared with other workers and other processes by
- * SO_REUSEPORT: the kernel spreads new connections over all listeners.
+ * A listener accepts connections on one address. Others may join it, in other workers and other processes of the same
+ * user (SO_REUSEPORT): the kernel then spreads new connections over all of them. One that does not join
+ * fails with EADDRINUSE where another listens.
  *
  * It accepts at most LISTENER_ACCEPTS_PER_TURN per turn. When descriptors run out it pauses for
  * LISTENER_PAUSE_MS instead of spinning, and logs that. Options that accepted sockets inherit (TCP_NODELAY,
@@ -23,6 +24,8 @@ struct listener_options {
     uint16_t port;        /* not 0: replaces the port of `address` */
     int accept_queue_max; /* connections that the kernel queues for accept(2) */
     size_t unsent_bytes_max;
+    bool joins;  /* may join others on this port */
+    bool shared; /* others may join it */
 };
 
 /* Takes the descriptor. */
@@ -37,7 +40,7 @@ struct listener {
     uint16_t port; /* the bound one */
 };
 
-/* Returns false with a sentence in `error`. */
+/* Returns false, with errno and a sentence in `error`. */
 bool listener_open(struct listener *listener, struct loop *loop,
                    const struct listener_options *options, listener_on_accepted on_accepted,
                    void *arg, char error[LISTENER_ERROR_TEXT_MAX]);

@@ -72,6 +72,21 @@ static struct tls_context *wrap_ssl_context(SSL_CTX *ssl)
     return context;
 }
 
+/* Loading a key compares it with the certificate. */
+static void explain_tls_key_error(char *error, const char *certificate_file, const char *key_file)
+{
+    int reason = ERR_GET_REASON(ERR_peek_last_error());
+    bool is_other = ERR_GET_LIB(ERR_peek_last_error()) == ERR_LIB_X509 &&
+                    (reason == X509_R_KEY_VALUES_MISMATCH || reason == X509_R_KEY_TYPE_MISMATCH);
+    explain_tls_error(error, "private key", key_file);
+    if (is_other)
+        snprintf(
+            error, TLS_ERROR_TEXT_MAX,
+            "private key %s does not belong to certificate %s: name the key that the certificate was "
+            "issued for",
+            key_file, certificate_file);
+}
+
 struct tls_context *tls_context_load(const char *certificate_file, const char *key_file,
                                      char error[TLS_ERROR_TEXT_MAX])
 {
@@ -82,9 +97,7 @@ struct tls_context *tls_context_load(const char *certificate_file, const char *k
     if (SSL_CTX_use_certificate_chain_file(ssl, certificate_file) != 1)
         explain_tls_error(error, "certificate", certificate_file);
     else if (SSL_CTX_use_PrivateKey_file(ssl, key_file, SSL_FILETYPE_PEM) != 1)
-        explain_tls_error(error, "private key", key_file);
-    else if (SSL_CTX_check_private_key(ssl) != 1)
-        explain_tls_error(error, "private key does not belong to the certificate:", key_file);
+        explain_tls_key_error(error, certificate_file, key_file);
     else
         return wrap_ssl_context(ssl);
     SSL_CTX_free(ssl);

@@ -119,7 +119,7 @@ static void unusable_files_are_named_in_the_error(void **unused)
     expect_refused(certificate_file, missing, missing);
     expect_refused(key_file, key_file, key_file);
     expect_refused(certificate_file, certificate_file, certificate_file);
-    expect_refused(certificate_file, other_key_file, "mismatch");
+    expect_refused(certificate_file, other_key_file, "does not belong to certificate");
 }
 
 static void encrypted_key_is_refused_without_a_prompt(void **unused)

@@ -33,11 +33,11 @@ static void report_client_availability(struct redis_client *client)
     enum redis_problem problem = redis_client_problem(client);
     client->available = client->cluster.available;
     show_client_availability(client);
-    if (client->available)
-        log_info("redis_available", "cluster=%d", client->url.cluster);
-    else
-        log_warn("redis_unavailable", "problem=%s because=\"%s\"", redis_problem_name(problem),
-                 redis_problem_text(problem));
+    if (client->url.cluster && client->available)
+        log_info("redis_cluster_available", "servers=%zu", client->cluster.node_count);
+    else if (client->url.cluster)
+        log_warn("redis_cluster_unavailable", "problem=%s because=\"%s\"",
+                 redis_problem_name(problem), redis_problem_text(problem));
     for (struct list *at = client->observers.next, *next; at != &client->observers; at = next) {
         struct redis_observer *observer = CONTAINER_OF(at, struct redis_observer, place);
         next = at->next;
@@ -102,6 +102,7 @@ struct redis_client *redis_client_make(const struct redis_client_options *option
         .random = options->random,
         .metrics = options->metrics,
         .tls = options->tls ? tls_context_share(options->tls) : NULL,
+        .report = options->report,
         .identity = {.user = client->url.user,
                      .password = client->url.password,
                      .name = client->name,

@@ -32,6 +32,7 @@
 #include "redis/protocol/redis_url.h"
 #include "redis/protocol/resp.h"
 #include "redis/redis_pending.h"
+#include "redis/redis_report.h"
 #include "redis/redis_script.h"
 
 #include <stdbool.h>
@@ -49,6 +50,7 @@ struct redis_client_options {
     const struct redis_url *url; /* copied */
     struct tls_context *tls;     /* shared; needed for a URL with TLS */
     const char *name;            /* of its connections: the gateway's id; copied. May be NULL */
+    struct redis_report *report; /* shared with other clients, outlives them. May be NULL */
 };
 
 /* Receives changes of the client's state. The caller owns the memory. */

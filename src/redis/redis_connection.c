@@ -46,6 +46,20 @@ static void set_redis_connection_timer(struct redis_connection *connection, int6
 
 /* ---- problems ---- */
 
+static void log_redis_problem(const struct redis_address *server, enum redis_problem problem,
+                              const char *detail)
+{
+    if (problem == REDIS_FINE)
+        log_info("redis_available", "server=%s:%u", server->host, server->port);
+    else
+        log_warn(
+            "waiting_for_redis",
+            "server=%s:%u problem=%s because=\"%s\" detail=%s hint=\"it is tried again until it "
+            "answers; until then the gateway is not ready: is state.url right?\"",
+            server->host, server->port, redis_problem_name(problem), redis_problem_text(problem),
+            log_sentence(slice_of(detail)));
+}
+
 static void set_redis_connection_problem(struct redis_connection *connection,
                                          enum redis_problem problem, const char *detail)
 {
@@ -53,12 +67,9 @@ static void set_redis_connection_problem(struct redis_connection *connection,
         return;
     connection->problem = problem;
     const struct redis_address *address = &connection->socket.address;
-    if (problem == REDIS_FINE)
-        log_info("redis_serves", "server=%s:%u", address->host, address->port);
-    else
-        log_warn("redis_problem", "server=%s:%u problem=%s because=\"%s\" detail=%s", address->host,
-                 address->port, redis_problem_name(problem), redis_problem_text(problem),
-                 log_sentence(slice_of(detail)));
+    struct redis_report *report = connection->context->report;
+    if (!report || redis_report_note(report, address, problem))
+        log_redis_problem(address, problem, detail);
     if (connection->owner)
         connection->owner->on_problem_changed(connection, connection->arg);
 }

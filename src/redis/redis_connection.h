@@ -31,6 +31,7 @@
 #include "redis/protocol/redis_url.h"
 #include "redis/protocol/resp.h"
 #include "redis/redis_pending.h"
+#include "redis/redis_report.h"
 #include "redis/redis_script.h"
 
 #include <stdbool.h>
@@ -52,6 +53,7 @@ struct redis_connection_context {
     struct metrics *metrics;
     struct tls_context *tls; /* NULL: plain */
     struct redis_identity identity;
+    struct redis_report *report; /* NULL: every connection logs its problems */
     struct list ending; /* connections that were ended and whose sockets are not closed yet */
 };
 

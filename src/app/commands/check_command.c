@@ -147,7 +147,10 @@ int check_command(int argc, char **argv)
         valid = parse_check_option(&arguments, option);
     if (valid && arguments.help)
         return printf("%s%s", USAGE, HELP) < 0;
-    if (!valid || !arguments.url || optind != argc) {
+    if (valid && !arguments.url)
+        return report_check_failure("--state is missing: name the Redis of the gateways, such as "
+                                    "--state redis://127.0.0.1:6379");
+    if (!valid || optind != argc) {
         fputs(USAGE, stderr);
         return EXIT_CANNOT;
     }

@@ -21,7 +21,14 @@ int sqlite_lock_take(const char *path, char *error, size_t error_bytes)
     }
     int lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (lock < 0) {
-        snprintf(error, error_bytes, "cannot open %s: %s", name, strerror(errno));
+        const char *advice = errno == ENOENT ? "create the folder"
+                             : errno == EMFILE || errno == ENFILE
+                                 ? "raise the limit on open files"
+                                 : "give the user that runs rollcall write access to the folder";
+        snprintf(error, error_bytes,
+                 "cannot open %s: %s: %s, or name another place with --ledger sqlite:PATH "
+                 "(ledger.url)",
+                 name, strerror(errno), advice);
         return -1;
     }
     if (flock(lock, LOCK_EX | LOCK_NB) != 0) {

@@ -174,3 +174,10 @@ bool sqlite_schema_migrate(struct database *database)
     }
     return !database_failed(database);
 }
+
+bool sqlite_schema_try_write(struct database *database)
+{
+    char set_version[64];
+    snprintf(set_version, sizeof(set_version), "PRAGMA user_version=%d", sqlite_schema_version());
+    return database_run_script(database, set_version);
+}

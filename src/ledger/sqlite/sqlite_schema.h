@@ -14,4 +14,8 @@ bool sqlite_schema_migrate(struct database *database);
 /* Returns the version that this program writes. */
 int sqlite_schema_version(void);
 
+/* Writes the version once more, so that a file that may only be read is noticed before the first write of a client.
+ * Returns false with the database's failure. */
+bool sqlite_schema_try_write(struct database *database);
+
 #endif

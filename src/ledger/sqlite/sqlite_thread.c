@@ -52,14 +52,34 @@ void sqlite_thread_failed(struct sqlite_thread *thread)
 
 /* ---- the thread ---- */
 
+static const char *advise_on_failure(int failure)
+{
+    switch (failure) {
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+        return ": the user that runs rollcall needs write access to the file and its folder; or name "
+               "another place with --ledger sqlite:PATH (ledger.url)";
+    case SQLITE_FULL:
+        return ": make space on the disk";
+    case SQLITE_NOTADB:
+    case SQLITE_CORRUPT:
+        return ": it is no ledger, or it is damaged: name another file with --ledger sqlite:PATH "
+               "(ledger.url), or restore a backup";
+    default:
+        return "";
+    }
+}
+
 bool sqlite_thread_start(struct sqlite_thread *thread, const struct sqlite_thread_setup *setup,
                          enum database_mode mode, struct ledger_request_queue *queue,
                          struct sqlite_ledger_error *error)
 {
     *thread = (struct sqlite_thread){.setup = *setup, .mode = mode, .queue = queue};
-    if (!open_thread_database(thread)) {
-        snprintf(error->text, sizeof(error->text), "%s: %s", setup->path,
-                 thread->database.failure_text);
+    if (!open_thread_database(thread) ||
+        (mode == DATABASE_WRITER && !sqlite_schema_try_write(&thread->database))) {
+        snprintf(error->text, sizeof(error->text), "%s: %s%s", setup->path,
+                 thread->database.failure_text, advise_on_failure(thread->database.failure));
         return false;
     }
     /* The thread starts with all signals blocked: the main thread handles them. */

@@ -117,8 +117,11 @@ bool redis_url_parse(struct slice text, struct redis_url *out, char error[REDIS_
         return refuse_url(error, out->cluster ? "a cluster has only database 0"
                                               : "expected a database number after the /");
     if (!url_take_seeds(text, out))
-        return refuse_url(error, out->cluster ? "expected HOST:PORT, or several separated by commas"
-                                              : "expected one HOST:PORT");
+        return refuse_url(
+            error, out->cluster
+                       ? "expected HOST:PORT, or several separated by commas, such as "
+                         "redis-cluster://10.0.0.1:6379,10.0.0.2:6379"
+                       : "expected one HOST:PORT with its port, such as redis://127.0.0.1:6379");
     return true;
 }
 

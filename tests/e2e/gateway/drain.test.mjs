@@ -150,6 +150,23 @@ test('an administrator’s drain works like SIGTERM', async () => {
   assert.equal(await exited, 0);
 });
 
+test('a drain that is ordered again stays one drain, and one signal does not cut it short', async () => {
+  const server = await serve();
+  const clients = await connectMany(server, 40);
+  const all = closings(clients);
+  const exited = exit(server, DRAIN_SECONDS * 1000 + SLACK_MS);
+  const token = await server.token('root', { scope: 'admin' });
+  const sockets = [rawConnect(server), rawConnect(server)];
+  await Promise.all(sockets.map(({ connected }) => connected));
+  for (const socket of sockets) {
+    socket.send(request('POST', '/admin/v1/drain', [`Authorization: Bearer ${token}`]));
+    assert.equal((await socket.response()).status, 202);
+  }
+  process.kill(server.pid, 'SIGTERM');
+  checkSpread(await all);
+  assert.equal(await exited, 0);
+});
+
 test('a drain without sessions ends at once, even with idle keep-alive connections', async () => {
   const server = await serve(30);
   const idle = rawConnect(server);

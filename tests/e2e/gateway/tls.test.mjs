@@ -196,7 +196,7 @@ test('a key that does not match the certificate prevents the start, with the rea
         'gateway.tls.key_file': join(directory, 'certificate.pem'),
       },
     }),
-    /TLS: private key .*certificate\.pem/,
+    /TLS \(gateway\.tls\.certificate_file, key_file\): private key .*certificate\.pem/,
   );
 });
 

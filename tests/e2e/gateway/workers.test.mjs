@@ -190,6 +190,7 @@ test('two processes share a port, and one keeps serving when the other stops', a
     startServer({
       dev: false,
       port,
+      settings: { 'gateway.share_port': true },
       args: ['--jwt-keys', keysFile, '--node-id', node, '--workers', '1'],
     });
   const one = await serve('gw-a', 0);

@@ -31,7 +31,10 @@ const startAnother = (nodeId) =>
   startOnSamePort(first, { args: ['--node-id', nodeId, '--workers', '2'] });
 
 before(async () => {
-  first = await startServer({ args: ['--node-id', 'first', '--workers', '2'] });
+  first = await startServer({
+    args: ['--node-id', 'first', '--workers', '2'],
+    settings: { 'gateway.share_port': true },
+  });
   token = await first.token('roam');
   second = await startAnother('second');
 });

@@ -32,7 +32,10 @@ const ARGS = ['--workers', String(WORKERS)];
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), 'rollcall-tls-'));
   await makeCertificate(directory, 'polled');
-  server = await startServer({ args: ARGS, settings: certificateSettings(directory) });
+  server = await startServer({
+    args: ARGS,
+    settings: { 'gateway.share_port': true, ...certificateSettings(directory) },
+  });
   token = await server.token('tess');
 });
 after(async () => {

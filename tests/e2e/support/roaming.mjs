@@ -17,7 +17,11 @@ export const startOnSamePort = (server, { settings, ...options }) =>
   startServer({
     ...options,
     port: server.port,
-    settings: { ...settings, 'auth.keys_file': join(server.dataDir, 'dev-jwks.json') },
+    settings: {
+      'gateway.share_port': true,
+      ...settings,
+      'auth.keys_file': join(server.dataDir, 'dev-jwks.json'),
+    },
   });
 
 /** Starts a session that sends every request on a new connection. */

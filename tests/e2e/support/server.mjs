@@ -24,6 +24,8 @@ const STOP_TIMEOUT_MS = 60000;
 const QUICK_DRAIN = ['--set', 'gateway.shutdown.drain_timeout_seconds=1'];
 /** Tests look at each change of presence by itself; a test of the dwell sets it. */
 const NO_DWELL = ['--set', 'presence.min_dwell_ms=0'];
+/** With --dev a user who leaves is offline to others some seconds later, which most tests do not wait for. */
+const NO_GRACE = ['--set', 'presence.offline_grace_seconds=0'];
 
 /** Turns the budgets of users off, for tests that do more in a moment than a person in an hour. */
 export const NO_BUDGETS = {
@@ -38,7 +40,7 @@ export const NO_BUDGETS = {
 };
 
 const LOG_BYTES_MAX = 1000000;
-const START_LINE = /^rollcall: open (https?:\/\/[^:]+:(\d+)\/)$/;
+const START_LINE = /^rollcall: open (https?:\/\/[^:]+:(\d+)\/)(?: when Redis answers)?$/;
 
 /** Without ROLLCALL_BIN: the server refuses to start with a ROLLCALL_ variable that is not a setting. */
 const { ROLLCALL_BIN: _ours, ...environment } = process.env;
@@ -68,7 +70,7 @@ export async function startServer(options = {}) {
   const location = ['--listen', `127.0.0.1:${port}`, '--data-dir', directory];
   const mode = dev ? ['serve', '--dev'] : ['serve'];
   const set = Object.entries(settings).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
-  const child = spawn(ROLLCALL_BIN, [...mode, ...location, ...QUICK_DRAIN, ...NO_DWELL, ...set, ...args], {
+  const child = spawn(ROLLCALL_BIN, [...mode, ...location, ...QUICK_DRAIN, ...NO_DWELL, ...NO_GRACE, ...set, ...args], {
     env: { ...environment, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
