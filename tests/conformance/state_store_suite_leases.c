@@ -199,7 +199,7 @@ void state_store_suite_leases_of_a_user_are_listed(void **state)
     find_listed_lease(harness, 2);
 }
 
-void state_store_suite_listed_leases_are_bounded(void **state)
+void state_store_suite_many_leases_are_listed_up_to_the_bound(void **state)
 {
     struct harness *harness = *state;
     for (unsigned i = 0; i < STATE_LEASES_MAX + 10; i++)

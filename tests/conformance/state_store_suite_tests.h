@@ -17,7 +17,7 @@
     X(repeated_open_refreshes_the_lease)                                                           \
     X(read_keeps_the_order_of_users)                                                               \
     X(leases_of_a_user_are_listed)                                                                 \
-    X(listed_leases_are_bounded)                                                                   \
+    X(many_leases_are_listed_up_to_the_bound)                                                      \
     X(lease_is_found_by_its_connection)                                                            \
     X(routes_are_grouped_by_gateway)                                                               \
     X(call_flag_lasts_until_it_is_cleared_or_the_user_is_offline)                                  \
@@ -33,7 +33,7 @@
     X(reap_keeps_live_leases)                                                                      \
     X(last_seen_is_the_latest_sign_of_life)                                                        \
     X(gateways_are_listed_for_a_window)                                                            \
-    X(thousands_of_users_are_opened_read_and_reaped)                                               \
+    X(many_users_are_opened_read_and_reaped)                                                       \
     X(operations_match_a_model)
 
 #define STATE_STORE_SUITE_GRACE_TESTS(X)                                                           \

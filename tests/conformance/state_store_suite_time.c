@@ -205,7 +205,7 @@ static struct slice write_user_id(char text[16], unsigned number)
     return (struct slice){text, (size_t)snprintf(text, 16, "user-%u", number)};
 }
 
-void state_store_suite_thousands_of_users_are_opened_read_and_reaped(void **state)
+void state_store_suite_many_users_are_opened_read_and_reaped(void **state)
 {
     enum { BATCH = 250 };
     struct harness *harness = *state;

@@ -12,7 +12,7 @@ enum {
     WINDOW_MS = 1800,
     GRACE_MS = 1900,        /* longer than reaping is deferred after the start */
     TOLERANCE_MS = 800,     /* a busy machine stalls; the memory backend's time is exact */
-    LONG_WINDOW_MS = 10000, /* for tests with many users or leases */
+    LONG_WINDOW_MS = 10000, /* for the tests named many_, of users or leases */
 };
 
 struct redis_backend {
