@@ -32,6 +32,8 @@ static const struct key_kind KEY_KINDS[] = {
     {.prefix = "presence:incall", .script = CHECK_SCRIPT_ONLINE_SETS},
     {.prefix = "call:", .script = CHECK_SCRIPT_CALL},
     {.prefix = "calls:due", .script = CHECK_SCRIPT_INDEX},
+    {"user_lease_counts:", CHECK_SCRIPT_PLAIN, "hash", "172800000", ""},
+    {"user_leases:", CHECK_SCRIPT_PLAIN, "zset", "", ""},
     {"last_seen:", CHECK_SCRIPT_PLAIN, "string", "", "time"},
     {"presence_visibility:", CHECK_SCRIPT_PLAIN, "string", "300000", "visibility"},
     {"presence_history:", CHECK_SCRIPT_PLAIN, "list", "3600000", ""},

@@ -53,6 +53,12 @@ struct lease {
     /* For state_open(): since when this gateway has had the user connected, by any connection (wall clock);
      * 0: it has not. A store without a record of that time has lost it, so the open is no transition. */
     int64_t known_since_ms;
+    /* For state_open(): how many leases the user may have, this one included; 0: any number. */
+    uint32_t user_leases_max;
+    /* For state_open() with such a maximum: of the user's other connections to this gateway the one that has been
+     * silent longest, and when it was heard last (wall clock); 0: there is none. */
+    struct ulid silent_conn_id;
+    int64_t silent_heard_ms;
 };
 
 /* What one operation did to a user. With STATE_UNKNOWN only the user's id is set, with STATE_UNAVAILABLE
@@ -62,6 +68,10 @@ struct state_transition {
     struct presence presence; /* the new presence; user_id is valid until the completion returns */
     int64_t at_ms;            /* wall clock */
     bool was_here;            /* of an opened lease: the user was not offline before */
+    /* Of an opened lease: the user had too many, and this one has ended for it. Its gateway must close the
+     * connection; an empty gateway id: none has ended. Valid until the completion returns. */
+    struct ulid displaced;
+    struct slice displaced_gateway;
 };
 
 struct lease_renewal {
@@ -156,7 +166,9 @@ struct state_store {
     const struct state_store_operations *operations;
 };
 
-/* Registers a connection. A user's first live lease makes a transition to online (to away if it starts idle),
+/* Registers a connection. A user who then has more than `user_leases_max` leases loses the one that was refreshed
+ * longest ago; a gateway names its own most silent connection, which goes instead of another one of that gateway, or of
+ * one that was refreshed later than it was heard. A user's first live lease makes a transition to online (to away if it starts idle),
  * except when `known_since_ms` says that the user has been connected and the store did not turn the user
  * offline since. An open lease is refreshed and takes the new idle flag. */
 static inline void state_open(struct state_store *store, const struct lease *lease,

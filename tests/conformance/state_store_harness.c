@@ -126,6 +126,7 @@ static void on_transition(void *arg, enum state_status status,
     note_answer(harness, status, 1);
     harness->transitions[0] = *transition;
     harness->transitions[0].presence.user_id = copy_text(harness, transition->presence.user_id);
+    harness->transitions[0].displaced_gateway = copy_text(harness, transition->displaced_gateway);
 }
 
 static struct state_transition await_transition(struct harness *harness, struct slice user)
@@ -157,6 +158,21 @@ struct state_transition harness_open(struct harness *harness, size_t port, struc
                                      unsigned connection, bool idle)
 {
     struct lease lease = make_lease(harness, port, user, connection, idle);
+    begin_operation(harness);
+    state_open(harness->ports[port], &lease, on_transition, harness);
+    return await_transition(harness, user);
+}
+
+struct state_transition harness_open_limited(struct harness *harness, size_t port,
+                                             struct slice user, unsigned connection, uint32_t max,
+                                             unsigned silent, int64_t silent_ms)
+{
+    struct lease lease = make_lease(harness, port, user, connection, false);
+    lease.user_leases_max = max;
+    if (silent) {
+        lease.silent_conn_id = harness_connection(silent);
+        lease.silent_heard_ms = harness_wall_ms(harness) - silent_ms;
+    }
     begin_operation(harness);
     state_open(harness->ports[port], &lease, on_transition, harness);
     return await_transition(harness, user);

@@ -61,6 +61,12 @@ struct slice harness_gateway(size_t port);
 /* `port` is the gateway that runs the operation. Slices in answers last until the next operation. */
 struct state_transition harness_open(struct harness *harness, size_t port, struct slice user,
                                      unsigned connection, bool idle);
+/* The same for a user who may have `max` leases; `silent` is the connection to this gateway that was heard longest ago,
+ * `silent_ms` before now; 0: there is none. `displaced` of the answer is valid, its gateway only until the next
+ * operation. */
+struct state_transition harness_open_limited(struct harness *harness, size_t port,
+                                             struct slice user, unsigned connection, uint32_t max,
+                                             unsigned silent, int64_t silent_ms);
 struct state_transition harness_set_idle(struct harness *harness, size_t port, struct slice user,
                                          unsigned connection, bool idle);
 struct state_transition harness_set_call(struct harness *harness, size_t port, struct slice user,

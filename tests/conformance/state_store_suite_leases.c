@@ -226,6 +226,89 @@ void state_store_suite_lease_is_found_by_its_connection(void **state)
     assert_null(harness_find(harness, 0, 1));
 }
 
+static void expect_displaced(struct state_transition made, unsigned connection, size_t port)
+{
+    struct ulid id = harness_connection(connection);
+    assert_true(slice_equal(made.displaced_gateway, harness_gateway(port)));
+    assert_true(ulid_equal(&made.displaced, &id));
+}
+
+void state_store_suite_lease_refreshed_longest_ago_gives_way(void **state)
+{
+    struct harness *harness = *state;
+    int64_t step_ms = harness->backend->lease_window_ms / 8;
+    harness_open_limited(harness, 0, ALICE, 1, 3, 0, 0);
+    harness_pass(harness, step_ms);
+    harness_open_limited(harness, 1, ALICE, 2, 3, 0, 0);
+    harness_pass(harness, step_ms);
+    assert_int_equal(harness_open_limited(harness, 2, ALICE, 3, 3, 0, 0).displaced_gateway.len, 0);
+    assert_true(harness_renew(harness, 0, ALICE, 1));
+    harness_pass(harness, step_ms);
+    struct state_transition opened = harness_open_limited(harness, 0, ALICE, 4, 3, 0, 0);
+    expect_displaced(opened, 2, 1);
+    expect_same(opened, PRESENCE_ONLINE);
+    assert_int_equal(harness_leases(harness, 0, ALICE), 3);
+    assert_null(harness_find(harness, 0, 2));
+    assert_false(harness_renew(harness, 1, ALICE, 2));
+    assert_int_equal(harness_routes(harness, 0, &ALICE, 1), 2);
+    assert_false(harness_routed(harness, 1, ALICE));
+    expect_same(harness_close(harness, 1, ALICE, 2), PRESENCE_ONLINE);
+    assert_int_equal(harness_open_limited(harness, 0, ALICE, 4, 3, 0, 0).displaced_gateway.len, 0);
+}
+
+void state_store_suite_own_silent_connection_gives_way_instead_of_an_own_lease(void **state)
+{
+    struct harness *harness = *state;
+    harness_open_limited(harness, 0, ALICE, 1, 2, 0, 0);
+    harness_pass(harness, harness->backend->lease_window_ms / 8);
+    harness_open_limited(harness, 0, ALICE, 2, 2, 0, 0);
+    expect_displaced(harness_open_limited(harness, 0, ALICE, 3, 2, 2, 1), 2, 0);
+    assert_non_null(harness_find(harness, 0, 1));
+    assert_null(harness_find(harness, 0, 2));
+}
+
+void state_store_suite_own_silent_connection_gives_way_only_if_it_was_heard_first(void **state)
+{
+    struct harness *harness = *state;
+    int64_t window_ms = harness->backend->lease_window_ms;
+    harness_open_limited(harness, 0, ALICE, 1, 2, 0, 0);
+    harness_pass(harness, window_ms / 8);
+    harness_open_limited(harness, 1, ALICE, 2, 2, 0, 0);
+    struct state_transition made = harness_open_limited(harness, 1, ALICE, 3, 2, 2, 0);
+    expect_displaced(made, 1, 0);
+    made = harness_open_limited(harness, 0, ALICE, 4, 2, 0, 0);
+    expect_displaced(made, 2, 1);
+    made = harness_open_limited(harness, 1, ALICE, 5, 2, 0, 0);
+    expect_displaced(made, 3, 1);
+    made = harness_open_limited(harness, 1, ALICE, 6, 2, 5, window_ms / 2);
+    expect_displaced(made, 5, 1);
+}
+
+void state_store_suite_many_leases_of_a_user_are_counted(void **state)
+{
+    enum { LEASES = 60 };
+    struct harness *harness = *state;
+    for (unsigned i = 1; i <= LEASES; i++)
+        expect_transition(harness_open(harness, i % 3, ALICE, i, i % 2 == 0), i == 1,
+                          PRESENCE_ONLINE);
+    for (unsigned i = 1; i <= LEASES; i += 2)
+        expect_transition(harness_set_idle(harness, i % 3, ALICE, i, true), i == LEASES - 1,
+                          i == LEASES - 1 ? PRESENCE_AWAY : PRESENCE_ONLINE);
+    for (unsigned i = 3; i <= LEASES; i += 3)
+        expect_same(harness_close(harness, 0, ALICE, i), PRESENCE_AWAY);
+    assert_int_equal(harness_routes(harness, 0, &ALICE, 1), 2);
+    assert_int_equal(harness_leases(harness, 0, ALICE), LEASES - LEASES / 3);
+    harness_pass(harness, harness->backend->lease_window_ms + 1);
+    unsigned changes = 0;
+    while (harness_reap(harness, 1, 100) > 0)
+        for (size_t i = 0; i < harness->count; i++)
+            changes += harness->transitions[i].changed;
+    assert_int_equal(changes, 1);
+    assert_int_equal(harness_read(harness, 0, ALICE).status, PRESENCE_OFFLINE);
+    assert_int_equal(harness_routes(harness, 0, &ALICE, 1), 0);
+    expect_changed(harness_open(harness, 0, ALICE, 99, false), PRESENCE_ONLINE);
+}
+
 void state_store_suite_routes_are_grouped_by_gateway(void **state)
 {
     struct harness *harness = *state;

@@ -19,6 +19,10 @@
     X(leases_of_a_user_are_listed)                                                                 \
     X(many_leases_are_listed_up_to_the_bound)                                                      \
     X(lease_is_found_by_its_connection)                                                            \
+    X(lease_refreshed_longest_ago_gives_way)                                                       \
+    X(own_silent_connection_gives_way_instead_of_an_own_lease)                                     \
+    X(own_silent_connection_gives_way_only_if_it_was_heard_first)                                  \
+    X(many_leases_of_a_user_are_counted)                                                           \
     X(routes_are_grouped_by_gateway)                                                               \
     X(call_flag_lasts_until_it_is_cleared_or_the_user_is_offline)                                  \
     X(history_lists_transitions_and_their_causes)                                                  \

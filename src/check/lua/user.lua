@@ -7,18 +7,51 @@ for _, earlier in ipairs({connections, servers}) do
 end
 answer[2] = 1
 
--- The living connections: their number, their gateways, and the user's id in their records.
-local live, where, id_of_user = 0, {}, nil
+-- The living connections: their number, how many are idle, how many are on which gateway, and the user's id in their
+-- records.
+local live, idle, where, id_of_user = 0, 0, {}, nil
+local leases = 'user_leases:' .. name
+local ordered = is(leases, 'zset')
+if ordered then lives_at_most(leases, window, 'routing_ttl_bounded') end
 if is(connections, 'set') then
   lives_at_most(connections, window, 'routing_ttl_bounded')
   for _, id in ipairs(redis.call('SMEMBERS', connections)) do
     local record = connection_key(name, id)
-    local server, owner = unpack(is(record, 'hash') and redis.call('HMGET', record, 'server_id', 'user_id') or {})
+    local server, owner, flag =
+      unpack(is(record, 'hash') and redis.call('HMGET', record, 'server_id', 'user_id', 'idle') or {})
     if server then
-      live, where[server], id_of_user = live + 1, true, owner
+      live, where[server], id_of_user = live + 1, (where[server] or 0) + 1, owner
+      if flag == '1' then idle = idle + 1 end
+      local member = id .. (flag == '1' and ' 1 ' or ' 0 ') .. server
+      if ordered and not redis.call('ZSCORE', leases, member) then
+        found('multi_device_aggregation', leases .. ' lacks ' .. member .. ', which lives')
+      end
     elseif redis.call('EXISTS', record) == 0 then
       found('zombie_prevention', connections .. ' holds ' .. id .. ', whose record is gone')
     end
+  end
+end
+
+if ordered and redis.call('ZCARD', leases) ~= live then
+  found('multi_device_aggregation', leases .. ' has other leases than those connected')
+end
+
+-- The counts of the leases, where there are any; without them the next step surveys the leases.
+local counts = 'user_lease_counts:' .. name
+if is(counts, 'hash') then
+  local counted = {}
+  local fields = redis.call('HGETALL', counts)
+  for i = 1, #fields, 2 do counted[fields[i]] = tonumber(fields[i + 1]) end
+  local expected = {idle = idle > 0 and idle or nil}
+  for server, count in pairs(where) do expected['on:' .. server] = count end
+  for field, count in pairs(expected) do
+    if counted[field] ~= count then
+      found('multi_device_aggregation', counts .. ': ' .. field .. ' is not the number of connections')
+    end
+    counted[field] = nil
+  end
+  for field in pairs(counted) do
+    found('multi_device_aggregation', counts .. ': ' .. field .. ' counts connections that are not there')
   end
 end
 

@@ -233,6 +233,23 @@ for (const [kind, { start, user: tag, connection, ...rest }] of Object.entries(K
       await expectViolation('multi_device_delivery', 'alice-c0');
     });
 
+    test('multi_device_aggregation: leases and counts that do not fit the connections are reported', async () => {
+      const leases = `user_leases:${tag('bob')}`;
+      const counts = `user_lease_counts:${tag('bob')}`;
+      await redis.command('ZADD', leases, Date.now() + WINDOW_MS, 'bob-c0 0 gw-1');
+      await redis.command('PEXPIRE', leases, WINDOW_MS);
+      await redis.command('HSET', counts, 'on:gw-1', 1);
+      await redis.command('PEXPIRE', counts, WINDOW_MS);
+      assert.equal((await check()).code, 0);
+      await redis.command('HSET', counts, 'on:gw-1', 2);
+      await expectViolation('multi_device_aggregation', 'on:gw-1');
+      await redis.command('HSET', counts, 'on:gw-1', 1, 'idle', 1);
+      await expectViolation('multi_device_aggregation', 'idle');
+      await redis.command('HDEL', counts, 'idle');
+      await redis.command('ZADD', leases, Date.now() + WINDOW_MS, 'gone 0 gw-1');
+      await expectViolation('multi_device_aggregation', 'user_leases:');
+    });
+
     test('presence_staleness_bounded: a presence record that lives too long is reported', async () => {
       await redis.command('PEXPIRE', `user_presence:${tag('bob')}`, WINDOW_MS + 20000);
       await expectViolation('presence_staleness_bounded', 'bob');

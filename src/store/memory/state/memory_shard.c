@@ -211,6 +211,7 @@ static struct memory_lease *make_memory_lease(struct memory_shard *shard, const 
     if (device_len)
         memcpy(made->device, lease->device_id.data, device_len);
     list_init(&made->by_expiry);
+    list_init(&made->of_user);
     table_insert(&shard->leases, &made->node, lease_table_key(&lease->conn_id));
     return made;
 }
@@ -238,7 +239,6 @@ struct memory_user *memory_shard_open(struct memory_shard *shard, const struct l
     }
     remove_from_waiting_list(shard, user);
     made->user = user;
-    list_append(&user->leases, &made->of_user);
     set_user_lease_count(shard, user, user->lease_count + 1);
     user->idle_count += made->idle;
     memory_shard_renew(shard, made, lease->last_heartbeat_ms, now);
@@ -246,7 +246,24 @@ struct memory_user *memory_shard_open(struct memory_shard *shard, const struct l
     return user;
 }
 
-/* Every lease has the same window, so appending keeps the list in the order of expiry. */
+struct memory_lease *memory_shard_displaced(const struct memory_shard *shard,
+                                            const struct memory_user *user,
+                                            const struct lease *lease, uint16_t gateway)
+{
+    if (lease->user_leases_max == 0 || user->lease_count <= lease->user_leases_max)
+        return NULL;
+    struct memory_lease *oldest = CONTAINER_OF(user->leases.next, struct memory_lease, of_user);
+    struct memory_lease *own =
+        lease->silent_heard_ms
+            ? memory_shard_lease_of(shard, lease->user_id, &lease->silent_conn_id)
+            : NULL;
+    bool is_better =
+        own && (oldest->gateway == gateway || lease->silent_heard_ms < oldest->last_heartbeat_ms);
+    struct memory_lease *chosen = is_better ? own : oldest;
+    return ulid_equal(&chosen->conn_id, &lease->conn_id) ? NULL : chosen;
+}
+
+/* Every lease has the same window, so appending keeps both lists in the order of expiry. */
 void memory_shard_renew(struct memory_shard *shard, struct memory_lease *lease,
                         int64_t last_heartbeat_ms, const struct clock *now)
 {
@@ -254,6 +271,8 @@ void memory_shard_renew(struct memory_shard *shard, struct memory_lease *lease,
     lease->expires_at_ms = now->now_ms + shard->options->lease_window_ms;
     list_remove(&lease->by_expiry);
     list_append(&shard->by_expiry, &lease->by_expiry);
+    list_remove(&lease->of_user);
+    list_append(&lease->user->leases, &lease->of_user);
 }
 
 bool memory_shard_set_idle(struct memory_shard *shard, struct memory_lease *lease, bool idle,

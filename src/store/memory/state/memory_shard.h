@@ -18,7 +18,7 @@
 struct memory_user {
     struct table_node node;
     struct list waiting; /* on the shard's `lingering` or `offline` list */
-    struct list leases;
+    struct list leases;  /* the one that was refreshed longest ago first */
     int64_t version;
     int64_t last_seen_ms;
     int64_t linger_until_ms;
@@ -82,6 +82,11 @@ struct presence memory_shard_presence(const struct memory_shard *shard, struct s
  * memory. */
 struct memory_user *memory_shard_open(struct memory_shard *shard, const struct lease *lease,
                                       uint16_t gateway, const struct clock *now, bool *changed);
+
+/* Returns the lease that gives way when the user has more than `lease->user_leases_max`; NULL: none. */
+struct memory_lease *memory_shard_displaced(const struct memory_shard *shard,
+                                            const struct memory_user *user,
+                                            const struct lease *lease, uint16_t gateway);
 void memory_shard_renew(struct memory_shard *shard, struct memory_lease *lease,
                         int64_t last_heartbeat_ms, const struct clock *now);
 bool memory_shard_set_idle(struct memory_shard *shard, struct memory_lease *lease, bool idle,

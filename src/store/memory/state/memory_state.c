@@ -56,6 +56,16 @@ static struct state_transition make_unchanged_transition(const struct memory_sha
 
 /* ---- leases ---- */
 
+/* Ends the lease that gives way to a new one. Returns whether the user's presence changed. */
+static bool displace_memory_lease(struct memory_state_port *port, struct memory_shard *shard,
+                                  struct memory_lease *lease, struct state_transition *transition)
+{
+    const struct gateway_slot *gateway = &port->state->gateways[lease->gateway];
+    transition->displaced = lease->conn_id;
+    transition->displaced_gateway = (struct slice){gateway->id, gateway->id_len};
+    return memory_shard_close(shard, lease, port->clock);
+}
+
 static void memory_state_open(struct state_store *store, const struct lease *lease,
                               state_transition_done done, void *arg)
 {
@@ -72,8 +82,13 @@ static void memory_state_open(struct state_store *store, const struct lease *lea
     bool was_here = memory_shard_presence(shard, lease->user_id).status >= PRESENCE_AWAY;
     struct memory_user *user = memory_shard_open(shard, lease, gateway, port->clock, &changed);
     if (user) {
+        struct memory_lease *displaced = memory_shard_displaced(shard, user, lease, gateway);
+        struct state_transition end = {0};
+        changed |= displaced && displace_memory_lease(port, shard, displaced, &end);
         transition = copy_transition(user, changed, port->clock->wall_ms, id);
         transition.was_here = was_here;
+        transition.displaced = end.displaced;
+        transition.displaced_gateway = end.displaced_gateway;
     }
     memory_state_unlock(shard);
     done(arg, user ? STATE_OK : STATE_UNAVAILABLE, &transition);

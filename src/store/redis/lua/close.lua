@@ -16,13 +16,9 @@ if redis.call('SISMEMBER', user_connections, conn) == 0 then
   end
   return result
 end
-local server = redis.call('HGET', key, 'server_id') or ARGV[6]
-redis.call('DEL', key)
-if not cluster then
-  redis.call('ZREM', INDEX, conn .. ':' .. user)
-  redis.call('SREM', 'server_connections:' .. server, conn)
-end
-local live, idle = count_leases()
-local result = update_presence(live, idle, time_text(now), 'disconnected', 'online')
+settle_leases()
+local server = remove_lease(conn) or ARGV[6]
+if not cluster then redis.pcall('SREM', 'server_connections:' .. server, conn) end
+local result = update_presence(time_text(now), 'disconnected', 'online')
 result[10], result[11] = server, 1
 return result

@@ -15,16 +15,18 @@ local function expire(conn, due)
     left_ms = window
   end
   if left_ms > 0 then return nil, left_ms end
-  redis.call('SREM', user_connections, conn)
-  local live, idle, seen = count_leases()
+  local seen = settle_leases()
+  if redis.call('ZCOUNT', user_leases, '-inf', now) == 0 and redis.call('SREM', user_connections, conn) == 1 then
+    survey_leases() -- its record is gone before its time
+  end
   seen = time_text(math.max(seen or 0, due - window))
   local assumed = 'offline'
-  if live == 0 then
+  if redis.call('ZCARD', user_leases) == 0 then
     -- Where the presence record expired first, readers already see offline, but nobody has published it yet.
     local published = parse_time_text(redis.call('GET', last_seen) or '')
     assumed = published and published >= seen and 'offline' or 'online'
   end
-  return update_presence(live, idle, seen, 'expired', assumed)
+  return update_presence(seen, 'expired', assumed)
 end
 
 -- Returns the score as a time; a score that no lease can have counts as having just expired.

@@ -6,6 +6,12 @@ mend(key, 'hash')
 if redis.call('SISMEMBER', user_connections, ARGV[5]) == 0 or redis.call('EXISTS', key) == 0 then
   return no_transition()
 end
-redis.call('HSET', key, 'idle', ARGV[6])
-local live, idle = count_leases()
-return update_presence(live, idle, nil, ARGV[6] == '1' and 'idle' or 'active', 'online')
+settle_leases()
+local before = redis.call('HMGET', key, 'idle', 'server_id')
+if before[2] and before[1] ~= ARGV[6] then
+  local member = lease_member(ARGV[5], before[1], before[2])
+  local due = redis.call('ZSCORE', user_leases, member)
+  redis.call('HSET', key, 'idle', ARGV[6])
+  if due and uncount_lease(member) then count_lease(ARGV[5], ARGV[6], before[2], due) end
+end
+return update_presence(nil, ARGV[6] == '1' and 'idle' or 'active', 'online')

@@ -6,21 +6,29 @@
 -- On a single server a step also updates the lease index and the sets of users who are online or in a call. On a
 -- cluster those are in other slots, and the gateway updates them with separate scripts.
 --
+-- A user's leases are counted, not surveyed, so that a step costs the same however many there are: user_leases orders
+-- them by expiry, and user_lease_counts counts the idle ones (idle) and those on each server (on:<server>). A step first
+-- settles these: it removes what has expired, and surveys all leases only when they do not fit the sets, that is after a
+-- loss of data.
+--
 -- A value of the wrong type under one of our keys is removed and counted in `mended`.
 local window, grace, cluster = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1'
 local RECORD_EXTRA = 5000 -- the presence record outlives the leases by this many ms, so that the reaper still sees it
 local HISTORY_MAX, HISTORY_TTL = 32, 3600000
 local VERSION_MAX = 9e15 -- larger numbers are not exact in Lua
+local COUNTS_TTL = 172800000 -- the counts go with the last lease; this is for what nobody removes
+local SWEEP = 16 -- expired leases that one step removes; the reaper comes once for each
 local INDEX, ONLINE, IN_CALL = 'presence:v_heartbeat', 'presence:online', 'presence:incall'
 local STATUS = {online = 'online', away = 'away', offline = 'offline'}
 local mended = 0
 
 local now = time_now('')
 
-local user, user_connections, user_servers, user_presence, last_seen, history
+local user, user_connections, user_leases, user_lease_counts, user_servers, user_presence, last_seen, history
 local function select_user(name)
   user = name
-  user_connections, user_servers = 'user_connections:' .. name, 'user_servers:' .. name
+  user_connections, user_leases = 'user_connections:' .. name, 'user_leases:' .. name
+  user_lease_counts, user_servers = 'user_lease_counts:' .. name, 'user_servers:' .. name
   user_presence, last_seen = 'user_presence:' .. name, 'last_seen:' .. name
   history = 'presence_history:' .. name
 end
@@ -39,6 +47,8 @@ end
 
 local function mend_user()
   mend(user_connections, 'set')
+  mend(user_leases, 'zset')
+  mend(user_lease_counts, 'hash')
   mend(user_servers, 'set')
   mend(user_presence, 'hash')
   mend(last_seen, 'string')
@@ -77,44 +87,105 @@ end
 
 -- The reply of a transition script: changed (2 when the user was not offline before), status, in_call, last_seen,
 -- version, time, ms of grace that are left, how many values were mended, the user, the server that no longer has
--- the lease, and whether the lease ended just now.
+-- the lease, whether the lease ended just now, and the lease that had to give way to an opened one, with its server.
 local function transition(changed, status, in_call, seen, version, grace_left, was_here)
   return {changed and (was_here and 2 or 1) or 0, status, in_call, seen, version, now, grace_left or 0, mended, user,
-    '', 0}
+    '', 0, '', ''}
 end
 
 local function no_transition()
   return transition(false, read_presence())
 end
 
--- Counts the user's leases. Removes connections whose record has expired, and sets user_servers to the servers of
--- the live ones. Returns how many are live, how many of those are idle, and the last sign of life of the removed
--- ones, where the index has it.
-local function count_leases()
-  local live, idle, servers, gone, seen = 0, 0, {}, {}, nil
+-- Adds to a count; a count of 0 has no field. Returns the count.
+local function add_count(field, by)
+  local count = tonumber(string.match(redis.call('HGET', user_lease_counts, field) or '', '^%d+$') or '0') + by
+  if count > 0 then
+    redis.call('HSET', user_lease_counts, field, count)
+  else
+    redis.call('HDEL', user_lease_counts, field)
+  end
+  return count
+end
+
+-- Returns the set member of user_leases. It has all that is needed to remove the lease after its record has expired.
+local function lease_member(conn, idle, server)
+  return conn .. (idle == '1' and ' 1 ' or ' 0 ') .. server
+end
+
+local function count_lease(conn, idle, server, due)
+  redis.call('ZADD', user_leases, due, lease_member(conn, idle, server))
+  if idle == '1' then add_count('idle', 1) end
+  if add_count('on:' .. server, 1) == 1 then redis.call('SADD', user_servers, server) end
+end
+
+-- Returns false when this lease was not counted.
+local function uncount_lease(member)
+  if redis.call('ZREM', user_leases, member) == 0 then return false end
+  local idle, server = string.match(member, '^%S+ ([01]) (.*)$')
+  if idle == '1' then add_count('idle', -1) end
+  if server and add_count('on:' .. server, -1) <= 0 then redis.call('SREM', user_servers, server) end
+  return true
+end
+
+-- Counts from the records of all connections; removes connections without one. Returns the last sign of life of the
+-- removed ones, where the index has it.
+local function survey_leases()
+  local seen
+  redis.call('DEL', user_leases, user_lease_counts, user_servers)
   for _, id in ipairs(redis.call('SMEMBERS', user_connections)) do
-    local record = redis.pcall('HMGET', connection_key(id), 'server_id', 'idle')
+    local key = connection_key(id)
+    local record = redis.pcall('HMGET', key, 'server_id', 'idle')
     if record.err then
-      redis.call('UNLINK', connection_key(id))
+      redis.call('UNLINK', key)
       mended = mended + 1
     end
     if record[1] then
-      live = live + 1
-      if record[2] == '1' then idle = idle + 1 end
-      servers[record[1]] = true
+      local left = redis.call('PTTL', key)
+      count_lease(id, record[2], record[1], now + (left >= 0 and left or window))
     else
-      gone[#gone + 1] = id
+      redis.call('SREM', user_connections, id)
       local due = not cluster and redis.call('ZSCORE', INDEX, id .. ':' .. user)
       if due then seen = math.max(seen or 0, tonumber(due) - window) end
     end
   end
-  if #gone > 0 then redis.call('SREM', user_connections, unpack(gone)) end
-  for _, server in ipairs(redis.call('SMEMBERS', user_servers)) do
-    if not servers[server] then redis.call('SREM', user_servers, server) end
-    servers[server] = nil
+  redis.call('PEXPIRE', user_leases, window)
+  redis.call('PEXPIRE', user_lease_counts, COUNTS_TTL)
+  redis.call('PEXPIRE', user_servers, window)
+  return seen
+end
+
+-- Makes the counts right before a step changes them. Returns the last sign of life of expired leases, if there are any.
+local function settle_leases()
+  local live, seen = redis.call('ZCARD', user_leases), nil
+  if redis.call('SCARD', user_connections) ~= live or redis.call('EXISTS', user_lease_counts) ~= math.min(live, 1)
+    or (redis.call('HGET', user_presence, 'device_count') or '0') ~= tostring(live) then
+    seen = survey_leases()
   end
-  for server in pairs(servers) do redis.call('SADD', user_servers, server) end
-  return live, idle, seen
+  local expired = redis.call('ZRANGEBYSCORE', user_leases, '-inf', now, 'WITHSCORES', 'LIMIT', 0, SWEEP)
+  for i = 1, #expired, 2 do
+    local id = string.match(expired[i], '^%S+')
+    uncount_lease(expired[i])
+    redis.call('SREM', user_connections, id)
+    redis.call('DEL', connection_key(id))
+    seen = math.max(seen or 0, tonumber(expired[i + 1]) - window)
+  end
+  return seen
+end
+
+-- Removes a lease with its record; a lease without a record only where it is counted.
+local function remove_lease(conn)
+  local key = connection_key(conn)
+  local record = redis.call('HMGET', key, 'idle', 'server_id')
+  redis.call('DEL', key)
+  local known = redis.call('SREM', user_connections, conn) == 1
+  local counted = record[2] and uncount_lease(lease_member(conn, record[1], record[2]))
+  if known and not counted then survey_leases() end
+  if not cluster then
+    redis.call('ZREM', INDEX, conn .. ':' .. user)
+    if record[2] then redis.pcall('SREM', 'server_connections:' .. record[2], conn) end
+  end
+  return record[2]
 end
 
 local function add_history(status, version, cause)
@@ -129,6 +200,7 @@ local function go_offline(version, seen, cause)
   redis.call('HSET', user_presence, 'status', 'offline', 'version', string.format('%.0f', version), 'device_count', 0,
     'updated_at', time_text(now), 'last_seen', seen)
   redis.call('HDEL', user_presence, 'in_call', 'left_at', 'linger_until')
+  redis.call('DEL', user_lease_counts)
   redis.call('PEXPIRE', user_presence, window + RECORD_EXTRA)
   redis.call('SET', last_seen, seen)
   if not cluster then
@@ -151,9 +223,10 @@ local function start_grace(before, in_call, version, seen, until_ms)
   return transition(false, before, in_call, '', version, math.max(until_ms - now, 1))
 end
 
--- Updates the presence record from the leases. `seen` is the last sign of life of a lease that ended, nil when none
--- ended. `assumed` is the status that others see when there is no record.
-local function update_presence(live, idle, seen, cause, assumed)
+-- Updates the presence record from the counted leases. `seen` is the last sign of life of a lease that ended, nil when
+-- none ended. `assumed` is the status that others see when there is no record.
+local function update_presence(seen, cause, assumed)
+  local live = redis.call('ZCARD', user_leases)
   local record = redis.call('HMGET', user_presence, 'status', 'version', 'in_call', 'left_at', 'linger_until')
   local known = STATUS[record[1]]
   local before, version = known or assumed or 'offline', parse_version(record[2])
@@ -165,7 +238,7 @@ local function update_presence(live, idle, seen, cause, assumed)
     if grace > 0 then return start_grace(before, in_call, version, seen, time_ms(record[5])) end
     return go_offline(version, seen, cause)
   end
-  local status = idle == live and 'away' or 'online'
+  local status = redis.call('HGET', user_lease_counts, 'idle') == tostring(live) and 'away' or 'online'
   local changed = status ~= before
   if changed or not known then
     version = math.max(version + 1, now)

@@ -4,7 +4,8 @@
  * Keys. Names, types and lifetimes are those of the design: connection:<conn>, user_connections:<user>,
  * user_servers:<user>, server_connections:<gateway>, user_presence:<user>, last_seen:<user>, the lease index
  * presence:v_heartbeat (set member "<conn>:<user>", score = expiry in ms; ":<user>" is the end of a grace),
- * presence:online and presence:incall. This store adds presence_history:<user> (a list, kept for an hour), gateway:<id>
+ * presence:online and presence:incall. This store adds user_leases:<user> (the user's leases by expiry) and
+ * user_lease_counts:<user> (how many are idle, and on which gateway; user_prelude.lua), presence_history:<user> (a list, kept for an hour), gateway:<id>
  * and presence:gateways (which gateways are alive), and on a cluster connection_user:<conn> (the user of a connection).
  *
  * Transitions. One transition of one user is one script (store/redis/lua/), so it is atomic and exactly one gateway

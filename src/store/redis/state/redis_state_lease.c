@@ -23,6 +23,7 @@ struct lease_operation {
     char user[USER_ID_BYTES_MAX];
     char device[DEVICE_ID_BYTES_MAX];
     char gateway[GATEWAY_ID_BYTES_MAX];
+    char displaced_gateway[GATEWAY_ID_BYTES_MAX]; /* for `transition` */
 };
 
 static struct slice lease_operation_conn(const struct lease_operation *operation)
@@ -92,6 +93,38 @@ static void on_online_sets_updated(void *arg, const struct resp_value *reply)
     finish_lease_operation(operation, STATE_OK, &operation->transition);
 }
 
+static struct slice copy_lease_text(char *out, struct slice text)
+{
+    if (text.len)
+        memcpy(out, text.data, text.len);
+    return (struct slice){out, text.len};
+}
+
+/* On a cluster: what the script of an open could not update. The operation completes only after the online sets are
+ * updated, so that concurrent readers miss nobody: a reader that did not find this user read before the open completed,
+ * and what this user reads afterwards includes what that reader did. The sets are updated even without a change: an
+ * earlier update may have been lost. */
+static void update_cluster_after_open(struct lease_operation *operation,
+                                      const struct state_transition *transition)
+{
+    struct redis_state *state = operation->state;
+    struct slice user_id = operation->lease.user_id;
+    char displaced[ULID_TEXT_LEN];
+    operation->transition = *transition;
+    operation->transition.displaced_gateway =
+        copy_lease_text(operation->displaced_gateway, transition->displaced_gateway);
+    if (transition->displaced_gateway.len) {
+        struct slice conn = {displaced, sizeof(displaced)};
+        ulid_write(displaced, &transition->displaced);
+        redis_state_update_index(state, conn, user_id, -1, NULL, NULL);
+        redis_state_remove_connection(state, operation->transition.displaced_gateway, conn);
+    }
+    redis_state_add_connection(state, operation->lease.gateway_id, lease_operation_conn(operation),
+                               user_id);
+    redis_state_update_online_sets(state, &operation->transition.presence, on_online_sets_updated,
+                                   operation);
+}
+
 static void on_lease_transition(void *arg, const struct resp_value *reply)
 {
     struct lease_operation *operation = arg;
@@ -105,13 +138,7 @@ static void on_lease_transition(void *arg, const struct resp_value *reply)
         return;
     }
     if (state->keys.cluster && operation->verb == LEASE_OPEN) {
-        /* Complete an open only after the online sets are updated, so that concurrent readers miss nobody: a reader
-         * that did not find this user read before the open completed, and what this user reads afterwards includes
-         * what that reader did. Update the sets even without a change: an earlier update may have been lost. */
-        operation->transition = transition;
-        redis_state_add_connection(state, operation->lease.gateway_id, conn, user_id);
-        redis_state_update_online_sets(state, &operation->transition.presence,
-                                       on_online_sets_updated, operation);
+        update_cluster_after_open(operation, &transition);
         return;
     }
     if (state->keys.cluster && operation->verb == LEASE_CLOSE) {
@@ -126,26 +153,32 @@ static void on_lease_transition(void *arg, const struct resp_value *reply)
 
 /* ---- scripts ---- */
 
-/* Converts `known_since_ms` to Redis's clock. Both clocks are compared as they are now, so a gateway's wrong clock does
+/* Converts `known_since_ms` and `silent_heard_ms` to Redis's clock. Both clocks are compared as they are now, so a gateway's wrong clock does
  * no harm. Redis's clock is known from its last answer; before the first one ours is used. */
 static void run_open_script(struct lease_operation *operation)
 {
     char name[REDIS_KEY_BYTES_MAX], connected[TIME_TEXT_LEN], heartbeat[TIME_TEXT_LEN];
-    char known[TIME_TEXT_LEN];
+    char known[TIME_TEXT_LEN], max[REDIS_STATE_NUMBER_MAX], heard[REDIS_STATE_NUMBER_MAX];
+    char silent[ULID_TEXT_LEN];
     const struct lease *lease = &operation->lease;
+    ulid_write(silent, &lease->silent_conn_id);
     time_text_write(connected, lease->connected_at_ms);
     time_text_write(heartbeat, lease->last_heartbeat_ms);
     if (lease->known_since_ms)
         time_text_write(known, lease->known_since_ms + operation->state->redis_ahead_ms);
-    const struct slice arguments[] = {redis_state_user_name(operation->state, name, lease->user_id),
-                                      lease_operation_conn(operation),
-                                      lease->user_id,
-                                      lease->device_id,
-                                      lease->gateway_id,
-                                      {connected, sizeof(connected)},
-                                      {heartbeat, sizeof(heartbeat)},
-                                      lease->idle ? SLICE("1") : SLICE("0"),
-                                      {known, lease->known_since_ms ? sizeof(known) : 0}};
+    const struct slice arguments[] = {
+        redis_state_user_name(operation->state, name, lease->user_id),
+        lease_operation_conn(operation),
+        lease->user_id,
+        lease->device_id,
+        lease->gateway_id,
+        {connected, sizeof(connected)},
+        {heartbeat, sizeof(heartbeat)},
+        lease->idle ? SLICE("1") : SLICE("0"),
+        {known, lease->known_since_ms ? sizeof(known) : 0},
+        redis_state_number(max, lease->user_leases_max),
+        {silent, lease->silent_heard_ms ? sizeof(silent) : 0},
+        redis_state_number(heard, lease->silent_heard_ms + operation->state->redis_ahead_ms)};
     redis_state_run(operation->state, REDIS_STATE_OPEN, lease->user_id, arguments,
                     sizeof(arguments) / sizeof(arguments[0]), on_lease_transition, operation);
 }
@@ -199,13 +232,6 @@ static void begin_lease_operation(struct lease_operation *operation)
 }
 
 /* ---- the port ---- */
-
-static struct slice copy_lease_text(char *out, struct slice text)
-{
-    if (text.len)
-        memcpy(out, text.data, text.len);
-    return (struct slice){out, text.len};
-}
 
 /* Returns NULL when the store may not write or is out of memory; the operation is completed then. A close is allowed
  * even then: ending a lease of ours does no harm, whichever process has our id by now. */

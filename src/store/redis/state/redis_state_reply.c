@@ -14,6 +14,8 @@ enum {
     AT_USER,
     AT_GATEWAY,
     AT_ENDED,
+    AT_DISPLACED,
+    AT_DISPLACED_GATEWAY,
     TRANSITION_ITEMS
 };
 
@@ -56,7 +58,11 @@ bool redis_state_parse_transition(struct redis_state *state, const struct resp_v
     state->redis_ahead_ms = out->at_ms - state->options.loop->clock.wall_ms;
     out->presence.user_id = user.len ? user : items[AT_USER].text;
     redis_state_count_mended(state, items[AT_MENDED].integer);
-    struct slice gateway = items[AT_GATEWAY].text;
+    struct slice gateway = items[AT_GATEWAY].text,
+                 displaced_gateway = items[AT_DISPLACED_GATEWAY].text;
+    if (ulid_parse(items[AT_DISPLACED].text, &out->displaced) &&
+        displaced_gateway.len <= GATEWAY_ID_BYTES_MAX)
+        out->displaced_gateway = displaced_gateway;
     if (lease)
         *lease = (struct redis_lease_change){
             .grace_ms = items[AT_GRACE_LEFT].integer,
