@@ -1,5 +1,7 @@
 #include "config/setting_rule.h"
 
+#include "base/ip_address.h"
+
 #include "config/address.h"
 
 /* Node ids are part of Redis keys and channel names. */
@@ -64,6 +66,12 @@ static bool is_feed_url_setting(struct slice text)
     return slice_is(text, "local") || setting_has_url_scheme(text, "kafka://");
 }
 
+static bool is_network_setting(struct slice text)
+{
+    struct ip_network network;
+    return ip_network_parse(text, &network);
+}
+
 static bool is_not_empty_setting(struct slice text)
 {
     return text.len > 0;
@@ -74,6 +82,8 @@ const struct setting_rule setting_rule_optional_address = {is_empty_or_address_s
                                                            "HOST:PORT or [IPV6]:PORT, or nothing"};
 const struct setting_rule setting_rule_node_id = {
     is_empty_or_node_id_setting, "at most 64 letters, digits, dots, dashes and underscores"};
+const struct setting_rule setting_rule_network = {
+    is_network_setting, "an IP address, or a network such as 10.0.0.0/8 or 2001:db8::/32"};
 const struct setting_rule setting_rule_origin = {is_origin_setting,
                                                  "SCHEME://HOST[:PORT] without a path"};
 const struct setting_rule setting_rule_state_url = {

@@ -12,6 +12,7 @@ struct setting_rule {
 extern const struct setting_rule setting_rule_address;
 extern const struct setting_rule setting_rule_optional_address;
 extern const struct setting_rule setting_rule_node_id;
+extern const struct setting_rule setting_rule_network;
 extern const struct setting_rule setting_rule_origin;
 extern const struct setting_rule setting_rule_state_url;
 extern const struct setting_rule setting_rule_ledger_url;
