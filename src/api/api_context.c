@@ -15,12 +15,6 @@ static bool api_make_space(struct http_listener *listener)
            (context->transport && context->transport->displace(context->transport));
 }
 
-static bool api_on_head(struct exchange *exchange)
-{
-    const struct api_transport *transport = api_context_of(exchange)->transport;
-    return !transport || transport->on_head(exchange);
-}
-
 static bool api_give_away(struct http_connection *connection)
 {
     const struct api_transport *transport = api_context_of(connection->exchange)->transport;
@@ -29,7 +23,7 @@ static bool api_give_away(struct http_connection *connection)
 
 const struct http_listener_owner api_listener_owner = {
     .make_space = api_make_space,
-    .on_head = api_on_head,
+    .on_head = api_routes_check_head,
     .body_bytes_max = api_routes_body_bytes_max,
     .answer = api_routes_dispatch,
     .give_away = api_give_away,

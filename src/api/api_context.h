@@ -29,8 +29,9 @@ struct http_route;
 struct api_transport {
     const struct http_route *routes; /* in addition to the API's */
     size_t route_count;
-    /* As in http_listener_owner; called for every request. */
+    /* The head of any request was read. Returns false when the request is answered already. */
     bool (*on_head)(struct exchange *exchange);
+    /* As in http_listener_owner; called for every request. */
     bool (*give_away)(struct http_connection *connection);
     /* How long the body of a request to one of its routes may be. */
     size_t (*body_bytes_max)(const struct exchange *exchange);

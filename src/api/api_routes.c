@@ -1,6 +1,7 @@
 #include "api/api_routes.h"
 
 #include "api/api_budget.h"
+#include "http/http_connection.h"
 
 #include <stdio.h>
 
@@ -64,13 +65,14 @@ static const struct http_route *find_transport_route(struct exchange *exchange,
 size_t api_routes_body_bytes_max(struct exchange *exchange)
 {
     const struct config_gateway *gateway = &api_context_of(exchange)->sessions->config->gateway;
-    struct buffer allowed = BUFFER_INIT;
-    bool is_transport = find_transport_route(exchange, &allowed) != NULL;
-    const struct http_route *route = http_route_find(ROUTES, ROUTE_COUNT, exchange, &allowed);
-    buffer_free(&allowed);
-    if (is_transport)
-        return api_context_of(exchange)->transport->body_bytes_max(exchange);
-    bool takes_list = route && route->handle == rest_chats_post;
+    const struct api_transport *transport = api_context_of(exchange)->transport;
+    const struct http_route *route = exchange->route;
+    if (transport && route >= transport->routes &&
+        route < transport->routes + transport->route_count)
+        return transport->body_bytes_max(exchange);
+    if (!route || route->access == REST_OPEN)
+        return API_OPEN_BODY_BYTES_MAX;
+    bool takes_list = route->handle == rest_chats_post;
     return takes_list && gateway->http.max_list_body_bytes > gateway->http.max_body_bytes
                ? gateway->http.max_list_body_bytes
                : gateway->http.max_body_bytes;
@@ -106,7 +108,7 @@ static void on_request_token_verified(void *arg, enum jwt_result result,
         exchange_error(&exchange, 403, ERROR_FORBIDDEN, "the token lacks the scope for this");
     } else {
         exchange->identity = *identity;
-        api_budget_serve(exchange);
+        http_connection_read_body(exchange);
     }
 }
 
@@ -120,27 +122,49 @@ static void authenticate_request(struct exchange *exchange)
         exchange_error(&exchange, 503, ERROR_SERVER_BUSY, "too many tokens wait to be verified");
 }
 
-void api_routes_dispatch(struct exchange *exchange)
+/* Answers a request without a route. */
+static void answer_unrouted_request(struct exchange *exchange, const struct buffer *allowed)
 {
+    if (exchange->head.method == HTTP1_OPTIONS)
+        reply_preflight(exchange);
+    else if (allowed->failed)
+        exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
+    else if (allowed->len)
+        http_route_not_allowed(exchange, allowed);
+    else if (http_route_fits(HTTP1_GET, exchange->head.method))
+        rest_asset(exchange);
+    else
+        exchange_error(&exchange, 404, ERROR_NOT_FOUND, "there is nothing at this path");
+}
+
+enum http_head_verdict api_routes_check_head(struct exchange *exchange)
+{
+    const struct api_transport *transport = api_context_of(exchange)->transport;
     struct buffer allowed = BUFFER_INIT;
+    enum http_head_verdict verdict = HTTP_READ_BODY;
     exchange->route = http_route_find(ROUTES, ROUTE_COUNT, exchange, &allowed);
     if (!exchange->route)
         exchange->route = find_transport_route(exchange, &allowed);
-    if (!exchange->route && exchange->head.method == HTTP1_OPTIONS)
-        reply_preflight(exchange);
-    else if (!exchange->route && allowed.failed)
-        exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
-    else if (!exchange->route && allowed.len)
-        http_route_not_allowed(exchange, &allowed);
-    else if (!exchange->route && http_route_fits(HTTP1_GET, exchange->head.method))
-        rest_asset(exchange);
-    else if (!exchange->route)
-        exchange_error(&exchange, 404, ERROR_NOT_FOUND, "there is nothing at this path");
-    else if (http1_header_count(&exchange->head, SLICE("Authorization")) > 1) /* ambiguous */
+    if (!exchange->route) {
+        answer_unrouted_request(exchange, &allowed);
+        verdict = HTTP_HEAD_ANSWERED;
+    } else if (http1_header_count(&exchange->head, SLICE("Authorization")) > 1) { /* ambiguous */
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "more than one Authorization header");
-    else if (exchange->route->access == REST_OPEN)
+        verdict = HTTP_HEAD_ANSWERED;
+    } else if (exchange->route->access != REST_OPEN) {
+        authenticate_request(exchange);
+        verdict = HTTP_HEAD_WAITS;
+    } else if (transport && !transport->on_head(exchange)) {
+        verdict = HTTP_HEAD_ANSWERED;
+    }
+    buffer_free(&allowed);
+    return verdict;
+}
+
+void api_routes_dispatch(struct exchange *exchange)
+{
+    if (exchange->route->access == REST_OPEN)
         exchange->route->handle(exchange);
     else
-        authenticate_request(exchange);
-    buffer_free(&allowed);
+        api_budget_serve(exchange);
 }

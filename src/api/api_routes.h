@@ -15,7 +15,12 @@ enum rest_access { REST_OPEN, REST_USER, REST_ADMIN, REST_DELIVER };
 /* How long the body of a request may be, judging by its head. */
 size_t api_routes_body_bytes_max(struct exchange *exchange);
 
-/* Finds the route of a complete request and lets its handler answer. */
+/* Finds the route of a request and verifies the token that it needs, before the body is read: nothing is kept for
+ * a client who is not authenticated, but API_OPEN_BODY_BYTES_MAX for a route that needs no token. */
+enum { API_OPEN_BODY_BYTES_MAX = 4096 };
+enum http_head_verdict api_routes_check_head(struct exchange *exchange);
+
+/* Lets the handler of a complete request answer. */
 void api_routes_dispatch(struct exchange *exchange);
 
 /* The handlers, one file for each resource. */

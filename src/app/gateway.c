@@ -199,11 +199,19 @@ void gateway_on_gap(void *arg, struct slice topic)
     resync_gap(&gateway->presence, topic);
 }
 
-void gateway_close_session(void *arg, struct slice user_id, const struct ulid *conn_id)
+void gateway_close_session(void *arg, struct slice user_id, const struct ulid *conn_id,
+                           enum closing_reason reason)
 {
     struct session *session = session_find(arg, user_id, conn_id);
     if (session)
-        connection_end(&session->connection, CLOSING_ADMIN, -1);
+        connection_end(&session->connection, reason, -1);
+}
+
+void gateway_on_displaced(void *arg, struct slice gateway_id, struct slice user_id,
+                          const struct ulid *conn_id)
+{
+    delivery_close(((struct session_context *)arg)->delivery, gateway_id, user_id, conn_id,
+                   CLOSING_TOO_MANY_CONNECTIONS);
 }
 
 /* ---- life ---- */

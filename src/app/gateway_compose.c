@@ -125,6 +125,7 @@ static bool compose_presence(struct gateway *gateway)
     presence->on_lease_lost = session_on_lease_lost;
     presence->on_renewal_failed = session_on_lease_unrenewed;
     presence->connected_since = session_known_since;
+    presence->on_displaced = gateway_on_displaced;
     presence->session_arg = &gateway->sessions;
     presence_init(presence);
     presence->resync.refresh_chat = chat_commands_refresh_chat;

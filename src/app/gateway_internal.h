@@ -73,7 +73,10 @@ void gateway_report(struct gateway *gateway);
 /* Callbacks that gateway_compose.c and gateway_backends.c register. */
 void gateway_on_gap(void *arg, struct slice topic);
 void gateway_on_event(void *arg, struct slice topic, struct slice payload);
-void gateway_close_session(void *arg, struct slice user_id, const struct ulid *conn_id);
+void gateway_close_session(void *arg, struct slice user_id, const struct ulid *conn_id,
+                           enum closing_reason reason);
+void gateway_on_displaced(void *arg, struct slice gateway_id, struct slice user_id,
+                          const struct ulid *conn_id);
 void gateway_housekeep(struct wheel_timer *timer);
 void gateway_reap(struct wheel_timer *timer);
 void gateway_on_drain_timeout(struct wheel_timer *timer);

@@ -100,7 +100,8 @@ struct config_gateway {
     int64_t max_lifetime_ms; /* 0: unlimited */
     uint32_t max_lifetime_jitter_percent;
     struct config_list allowed_origins; /* empty: any */
-    size_t memory_limit_bytes;          /* 0: off */
+    struct config_list trusted_proxies; /* networks; see base/ip_address.h */
+    size_t memory_limit_bytes;          /* 0: off; unset: see app/memory_limit.h */
     uint32_t handshakes_per_turn;
     uint32_t pending_handshakes_max;
     uint32_t listen_backlog;
@@ -125,6 +126,7 @@ struct config_gateway {
         int64_t durability_rpc_ms;
         int64_t heartbeat_interval_ms; /* interval that clients are asked to keep */
         int64_t heartbeat_timeout_ms;  /* silence that makes a connection unhealthy */
+        int64_t message_ms;            /* for the rest of a message or body that has begun */
     } timeouts;
     struct {
         int64_t drain_timeout_ms;
@@ -151,6 +153,8 @@ struct config_typing {
 
 /* Budgets of a user, over all devices; a count of 0 means none, a burst is at least 1. */
 struct config_limits {
+    uint32_t connections_per_user;
+    uint32_t connections_per_address; /* of the process */
     uint32_t messages_per_second_per_user;
     uint32_t messages_per_second_per_user_burst;
     uint32_t rest_per_second_per_user;

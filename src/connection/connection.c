@@ -24,7 +24,7 @@ bool connection_context_init(struct connection_context *context, const struct co
         .encoder = encoder,
         .metrics = metrics,
         .random = random,
-        .unauthenticated_frames = {config->gateway.max_frame_bytes, .expects_masks = true},
+        .unauthenticated_frames = {CONNECTION_UNAUTHENTICATED_BYTES_MAX, .expects_masks = true},
         .outbound = {.messages_max = config->gateway.backpressure.outbound.max_buffer_messages,
                      .bytes_max = config->gateway.backpressure.outbound.max_buffer_bytes},
         .spare_close = connection_make_spare_close(),
@@ -136,6 +136,21 @@ static int64_t check_connection_limits(struct connection *connection, int64_t no
     return earlier_ms(grace_ms, connection->ends_at_ms);
 }
 
+/* Returns when the unfinished message, if there is one, must be complete; may close the connection. */
+static int64_t check_unfinished_message(struct connection *connection, int64_t now_ms)
+{
+    int64_t began_ms = websocket_decoder_began_ms(&connection->decoder);
+    if (began_ms == 0)
+        return INT64_MAX;
+    int64_t ends_ms = began_ms + connection->context->config->gateway.timeouts.message_ms;
+    if (now_ms >= ends_ms) {
+        metrics_count(connection->context->metrics, METRIC_MESSAGES_UNFINISHED);
+        connection_close(connection, WEBSOCKET_CLOSE_POLICY,
+                         SLICE("the message took too long to arrive"));
+    }
+    return ends_ms;
+}
+
 static void on_connection_timer(struct wheel_timer *timer)
 {
     struct connection *connection = CONTAINER_OF(timer, struct connection, timer);
@@ -150,6 +165,7 @@ static void on_connection_timer(struct wheel_timer *timer)
     }
     int64_t next_ms = check_connection_silence(connection, now_ms);
     next_ms = earlier_ms(next_ms, check_connection_limits(connection, now_ms));
+    next_ms = earlier_ms(next_ms, check_unfinished_message(connection, now_ms));
     if (connection->state == CONNECTION_OPEN)
         next_ms = earlier_ms(next_ms, connection->owner->on_tick(connection));
     if (connection->outbound.count == 0 && !connection->transport)
@@ -192,6 +208,17 @@ void connection_receive(struct connection *connection, char *data, size_t len, b
         connection->owner->on_payload(connection, data, len, binary);
 }
 
+/* Pings keep a client alive, but not a message that it never finishes. */
+static void note_unfinished_message(struct connection *connection)
+{
+    int64_t now_ms = connection_now_ms(connection);
+    if (!connection->decoder.partial || websocket_decoder_began_ms(&connection->decoder))
+        return;
+    websocket_decoder_note_begin(&connection->decoder, now_ms);
+    connection_wake_at(connection,
+                       now_ms + connection->context->config->gateway.timeouts.message_ms);
+}
+
 static void on_connection_bytes(struct stream *stream, char *data, size_t len)
 {
     struct connection *connection = connection_of_stream(stream);
@@ -199,8 +226,10 @@ static void on_connection_bytes(struct stream *stream, char *data, size_t len)
     while (len && !connection->close_received && !connection->broken) {
         enum websocket_event event = websocket_decode(
             &connection->decoder, connection_frames(connection), &data, &len, &message);
-        if (event == WEBSOCKET_NEED_MORE)
+        if (event == WEBSOCKET_NEED_MORE) {
+            note_unfinished_message(connection);
             return;
+        }
         note_connection_alive(connection);
         bool is_open = connection->state == CONNECTION_OPEN;
         switch (event) {

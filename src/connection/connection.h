@@ -84,6 +84,8 @@ struct connection_owner {
     void (*on_caught_up)(struct connection *connection);
     /* May be NULL: a WebSocket ping is sent. Asks the client for a sign of life; false: out of memory. */
     bool (*send_ping)(struct connection *connection);
+    /* May be NULL. Tells the client, in the words of its dialect, that it must not reconnect by itself. */
+    void (*send_disconnect)(struct connection *connection);
     /* May be NULL. The connection's user, for the log; empty while unknown. */
     struct slice (*user_id)(const struct connection *connection);
     /* Runs last: frees the memory. */
@@ -119,6 +121,9 @@ struct connection_context {
     size_t count;             /* connections that are not GONE */
     size_t unhealthy_count;   /* of these: OPEN and silent for the unhealthy time */
 };
+
+/* The largest message of a client whose user is not known yet: enough for a token and what is around it. */
+enum { CONNECTION_UNAUTHENTICATED_BYTES_MAX = 16384 };
 
 /* How long an end may wait for pending replies: longer than any command may take. */
 enum { CONNECTION_OWED_MAX_MS = 10000 };

@@ -8,6 +8,7 @@ enum {
     CLOSE_SLOW_CONSUMER = 4003,
     CLOSE_OVERLOAD = 4004,
     CLOSE_ADMIN = 4005,
+    CLOSE_TOO_MANY_CONNECTIONS = 4006,
 };
 
 static const unsigned CLOSE_CODES[CLOSING_REASON_COUNT] = {
@@ -22,6 +23,7 @@ static const unsigned CLOSE_CODES[CLOSING_REASON_COUNT] = {
     [CLOSING_TOKEN_REVOKED] = CLOSE_TOKEN,
     [CLOSING_KEY_REMOVED] = CLOSE_TOKEN,
     [CLOSING_RATE_LIMITED] = CLOSE_OVERLOAD,
+    [CLOSING_TOO_MANY_CONNECTIONS] = CLOSE_TOO_MANY_CONNECTIONS,
 };
 
 struct blob *connection_make_spare_close(void)
@@ -81,6 +83,12 @@ void connection_cut(struct connection *connection)
     connection_hang_up(connection);
 }
 
+/* A client that came back at once would displace another connection of its user, which would come back too. */
+static bool connection_may_reconnect(enum closing_reason reason)
+{
+    return reason != CLOSING_TOO_MANY_CONNECTIONS;
+}
+
 static void send_connection_closing(struct connection *connection, enum closing_reason reason,
                                     int64_t reconnect_after_ms)
 {
@@ -90,12 +98,13 @@ static void send_connection_closing(struct connection *connection, enum closing_
     if (connection->silent || (connection->end_was_sent && count == 0))
         return;
     connection->end_was_sent = connection_push_message(
-        connection, &(struct message){.type = MESSAGE_CONNECTION_CLOSING,
-                                      .closing = {.reason = reason,
-                                                  .reconnect_allowed = true,
-                                                  .reconnect_after_ms = reconnect_after_ms,
-                                                  .sync_from = points,
-                                                  .sync_from_count = count}});
+        connection,
+        &(struct message){.type = MESSAGE_CONNECTION_CLOSING,
+                          .closing = {.reason = reason,
+                                      .reconnect_allowed = connection_may_reconnect(reason),
+                                      .reconnect_after_ms = reconnect_after_ms,
+                                      .sync_from = points,
+                                      .sync_from_count = count}});
 }
 
 static void count_connection_end(struct connection *connection, enum closing_reason reason)
@@ -116,6 +125,9 @@ static void count_connection_end(struct connection *connection, enum closing_rea
     case CLOSING_RATE_LIMITED:
         metrics_count(metrics, METRIC_LIMITS_FLOODS_CLOSED);
         break;
+    case CLOSING_TOO_MANY_CONNECTIONS:
+        metrics_count(metrics, METRIC_CONNECTIONS_EVICTED);
+        break;
     case CLOSING_MAX_LIFETIME:
     case CLOSING_DRAINING:
         metrics_count(metrics, METRIC_CLIENT_RESYNC_FORCED);
@@ -131,6 +143,8 @@ void connection_end(struct connection *connection, enum closing_reason reason,
     if (connection->state != CONNECTION_OPEN)
         return;
     send_connection_closing(connection, reason, reconnect_after_ms);
+    if (!connection_may_reconnect(reason) && connection->owner->send_disconnect)
+        connection->owner->send_disconnect(connection);
     count_connection_end(connection, reason);
     connection_start_ending(connection, CLOSE_CODES[reason], slice_of(closing_reason_name(reason)));
 }

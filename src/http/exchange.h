@@ -1,7 +1,7 @@
 /*
  * An exchange is one HTTP request and the one answer it gets.
  *
- *   head and body read ──► route found ──► token verified, if the route needs one ──► handler
+ *   head read ──► route found ──► token verified, if the route needs one ──► body read ──► handler
  *   handler ──now or later──► exchange_reply…() exactly once, which ends the exchange
  *
  * A handler may keep the exchange while it waits for something. When the client closes the connection meanwhile,
@@ -49,6 +49,12 @@ struct exchange {
 static inline struct slice exchange_user(const struct exchange *exchange)
 {
     return identity_user(&exchange->identity);
+}
+
+/* Whether the request has a body, judging by its head. */
+static inline bool exchange_has_body(const struct exchange *exchange)
+{
+    return exchange->head.chunked || exchange->head.content_length > 0;
 }
 
 /* The answer will take some time: reading goes on meanwhile, and `on_client_gone` runs if the client closes first.

@@ -26,6 +26,8 @@ static void http_connection_set_state(struct http_connection *connection, enum h
     stream_pause(&connection->stream, state == HTTP_ANSWERING || state == HTTP_SENDING);
     if (state == HTTP_ANSWERING)
         loop_cancel_timer(connection->listener->loop, &connection->timer);
+    else if (state == HTTP_BODY)
+        http_connection_set_timer(connection, config->gateway.timeouts.message_ms);
     else if (state == HTTP_HEAD || state == HTTP_SENDING)
         http_connection_set_timer(connection, config->gateway.http.idle_timeout_ms);
     else if (state == HTTP_CLOSING)
@@ -63,6 +65,8 @@ static void http_connection_refuse(struct http_connection *connection, unsigned 
 
 void http_connection_answered(struct http_connection *connection)
 {
+    if (connection->close_after) /* nothing more is parsed */
+        buffer_free(&connection->in);
     stream_want_write(&connection->stream);
     http_connection_set_state(connection, connection->close_after ? HTTP_CLOSING : HTTP_SENDING);
 }
@@ -94,13 +98,15 @@ static void http_connection_parse_body(struct http_connection *connection)
     connection->listener->owner->answer(exchange);
 }
 
-static void http_connection_start_body(struct http_connection *connection)
+void http_connection_read_body(struct exchange *exchange)
 {
-    struct exchange *exchange = connection->exchange;
-    const struct http_listener_owner *owner = connection->listener->owner;
-    connection->close_after = true; /* if it is answered before its body was read */
-    if (owner->on_head && !owner->on_head(exchange))
+    struct http_connection *connection = exchange->connection;
+    const struct http_listener_owner *owner = exchange->listener->owner;
+    if (!connection) { /* the client has left meanwhile */
+        exchange_reply_empty(&exchange);
         return;
+    }
+    connection->close_after = true; /* if it is answered before its body was read */
     http1_body_start(&exchange->body_decoder, &exchange->head, owner->body_bytes_max(exchange));
     if (exchange->head.expect_continue) {
         buffer_append_text(&connection->out, "HTTP/1.1 100 Continue\r\n\r\n");
@@ -108,6 +114,22 @@ static void http_connection_start_body(struct http_connection *connection)
     }
     http_connection_set_state(connection, HTTP_BODY);
     http_connection_parse_body(connection);
+}
+
+/* Lets the owner look at the head before the body is read. */
+static void http_connection_check_head(struct http_connection *connection)
+{
+    struct exchange *exchange = connection->exchange;
+    const struct http_listener_owner *owner = connection->listener->owner;
+    connection->close_after =
+        exchange_has_body(exchange) || !exchange->head.keep_alive || connection->listener->draining;
+    if (!owner->on_head) {
+        http_connection_read_body(exchange);
+        return;
+    }
+    http_connection_set_state(connection, HTTP_ANSWERING);
+    if (owner->on_head(exchange) == HTTP_READ_BODY)
+        http_connection_read_body(exchange);
 }
 
 /* Moves the head's bytes into a new exchange and parses them there, where they stay. */
@@ -129,7 +151,7 @@ static void http_connection_start_exchange(struct http_connection *connection, s
     }
     const struct http_listener_owner *owner = connection->listener->owner;
     if (!owner->give_away || !owner->give_away(connection))
-        http_connection_start_body(connection);
+        http_connection_check_head(connection);
 }
 
 /* Parses the bytes received so far. */
@@ -247,8 +269,11 @@ static void on_http_timeout(struct wheel_timer *timer)
     bool in_request = connection->in.len > 0 || connection->state == HTTP_BODY;
     if (connection->state == HTTP_CLOSING || connection->state == HTTP_SENDING || !in_request)
         stream_close(&connection->stream);
-    else
+    else {
+        if (connection->state == HTTP_BODY)
+            metrics_count(connection->listener->metrics, METRIC_MESSAGES_UNFINISHED);
         http_connection_refuse(connection, 408, "the request took too long to arrive");
+    }
 }
 
 struct http_connection *http_connection_open(struct http_listener *listener, int fd,
@@ -305,7 +330,7 @@ void http_connection_move_in(struct http_listener *listener, struct http_moved_c
     connection->in = moved->in;
     connection->exchange = moved->exchange;
     connection->exchange->connection = connection;
-    http_connection_start_body(connection);
+    http_connection_check_head(connection);
 }
 
 void http_connection_accept_moved(struct http_listener *listener, int fd, struct slice bytes)

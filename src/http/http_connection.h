@@ -2,12 +2,13 @@
  * One HTTP/1.1 connection: requests one after the other, until it is closed or becomes a WebSocket.
  *
  *   HEAD ──whole head──► BODY ──whole body──► ANSWERING ──answer ready──► SENDING ──sent──► HEAD
- *     │                    │                                                 └──the last──► CLOSING
+ *     │         ▲          │                                                 └──the last──► CLOSING
+ *     │         └─ ANSWERING: the owner checks the head, such as its token, before the body is read
  *     └── bad or slow ─────┴──► an error is answered ──────► CLOSING ──sent──► gone
  *
  * Reading is paused while ANSWERING and SENDING: pipelined requests wait in the kernel's buffers, a client that reads
- * no answers gets no more of them, and a client that has shut down its side still gets all answers. A head or
- * body that takes longer than header_timeout is answered with 408; a connection that is idle, or does not read
+ * no answers gets no more of them, and a client that has shut down its side still gets all answers. A head that takes
+ * longer than header_timeout, or a body that takes longer than message_seconds, is answered with 408; a connection that is idle, or does not read
  * its answer, is closed after idle_timeout. While an answer is held (exchange_hold()), reading goes on, so that
  * a closed connection is noticed; bytes received meanwhile wait in `in`.
  *
@@ -63,6 +64,9 @@ void http_connection_move_in(struct http_listener *listener, struct http_moved_c
 /* Continues a connection from another process; `bytes` were read there and start with a request's head. Takes
  * the descriptor; closes it when the owner takes no more connections. */
 void http_connection_accept_moved(struct http_listener *listener, int fd, struct slice bytes);
+
+/* The owner has checked the head of a request (HTTP_HEAD_WAITS): its body may come. */
+void http_connection_read_body(struct exchange *exchange);
 
 /* The answer is in `out`: sends it, then continues with the next request or closes. */
 void http_connection_answered(struct http_connection *connection);

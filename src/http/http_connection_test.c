@@ -11,10 +11,15 @@
 
 #include <cmocka.h>
 
-enum { HEADER_TIMEOUT_MS = 10000, IDLE_TIMEOUT_MS = 60000, CLOSE_TIMEOUT_MS = 5000 };
+enum {
+    HEADER_TIMEOUT_MS = 10000,
+    MESSAGE_TIMEOUT_MS = 30000,
+    IDLE_TIMEOUT_MS = 60000,
+    CLOSE_TIMEOUT_MS = 5000
+};
 
 #define HEALTH "GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n"
-#define HALF_A_BODY "PATCH /v1/me HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\n{"
+#define HALF_A_BODY "POST /dev/token HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\n{"
 
 static struct world world;
 static struct client alice, bob;
@@ -72,7 +77,7 @@ static void slow_body_is_answered_408_and_closed(void **unused)
 {
     (void)unused;
     client_print(&alice, HALF_A_BODY);
-    world_advance(&world, HEADER_TIMEOUT_MS - 1);
+    world_advance(&world, MESSAGE_TIMEOUT_MS - 1);
     assert_int_equal(client_response(&alice), 0);
     world_advance(&world, 1);
     assert_int_equal(client_response(&alice), 408);
@@ -195,17 +200,31 @@ static void connection_of_a_client_that_ended_closes_after_the_last_answer(void 
 static void expect_continue_is_answered_with_100(void **unused)
 {
     (void)unused;
-    client_print(&alice, "PATCH /v1/me HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\n"
+    client_print(&alice, "POST /dev/token HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\n"
                          "Expect: 100-continue\r\n\r\n");
     assert_int_equal(client_response(&alice), 100);
     client_print(&alice, "{}");
+    assert_int_equal(client_response(&alice), 404);
+}
+
+static void body_of_an_unauthenticated_client_is_not_awaited(void **unused)
+{
+    (void)unused;
+    client_print(&alice, "PATCH /v1/me HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n"
+                         "Expect: 100-continue\r\n\r\n{");
     assert_int_equal(client_response(&alice), 401);
+    client_expect_end(&alice);
+    client_dial(&bob, &world, 0);
+    client_print(&bob, "PATCH /v1/me HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer x\r\n"
+                       "Content-Length: 1000\r\n\r\n");
+    assert_int_equal(client_response(&bob), 401);
+    client_expect_end(&bob);
 }
 
 static void body_beyond_the_limit_is_answered_413(void **unused)
 {
     (void)unused;
-    client_print(&alice, "PATCH /v1/me HTTP/1.1\r\nHost: test\r\nContent-Length: 1001\r\n\r\n");
+    client_print(&alice, "POST /dev/token HTTP/1.1\r\nHost: test\r\nContent-Length: 4097\r\n\r\n");
     assert_int_equal(client_response(&alice), 413);
     client_expect_end(&alice);
 }
@@ -401,6 +420,7 @@ int main(void)
         TEST(client_that_shuts_its_side_down_gets_its_answer),
         TEST(connection_of_a_client_that_ended_closes_after_the_last_answer),
         TEST(expect_continue_is_answered_with_100),
+        TEST(body_of_an_unauthenticated_client_is_not_awaited),
         TEST(body_beyond_the_limit_is_answered_413),
         TEST(malformed_head_is_refused_and_the_bytes_after_it_are_ignored),
         TEST(wrong_method_is_answered_405_with_the_allowed_methods),

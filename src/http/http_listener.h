@@ -27,12 +27,19 @@ struct exchange;
 struct http_listener;
 struct http_connection;
 
+/* What becomes of a request whose head was read. */
+enum http_head_verdict {
+    HTTP_READ_BODY,
+    HTTP_HEAD_ANSWERED,
+    HTTP_HEAD_WAITS, /* the owner answers it, or calls http_connection_read_body(), in a later turn */
+};
+
 struct http_listener_owner {
     /* Whether one more connection is taken; may close others for it, as http_listener_displace() does. */
     bool (*make_space)(struct http_listener *listener);
-    /* May be NULL. The head of a request was read; its body comes next. Returns false when the request is
-     * answered already; the connection is closed after that answer. */
-    bool (*on_head)(struct exchange *exchange);
+    /* May be NULL. The head of a request was read; its body comes next, unless the owner answers first. The connection
+     * is closed after an answer that comes before the body, if there is a body. */
+    enum http_head_verdict (*on_head)(struct exchange *exchange);
     /* How long the body of a request may be, judging by its head. */
     size_t (*body_bytes_max)(struct exchange *exchange);
     /* Answers a complete request, now or later. */

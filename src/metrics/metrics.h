@@ -49,6 +49,8 @@ enum {
         "Handshakes answered with an error")                                                       \
     ROW(CONNECTIONS_DISPLACED, "gateway_connections_displaced", COUNTER,                           \
         "Connections without a user that were closed to admit new ones")                           \
+    ROW(CONNECTIONS_EVICTED, "gateway_connections_evicted", COUNTER,                               \
+        "Connections closed because their user had too many")                                      \
     ROW(CONNECTIONS_CLOSED, "gateway_connections_closed", COUNTER,                                 \
         "Connections closed, for any reason")                                                      \
     ROW(CONNECTION_TIMEOUT, "gateway_connection_timeout", COUNTER,                                 \
@@ -98,6 +100,17 @@ enum {
         "Messages answered with INVALID_MESSAGE")                                                  \
     ROW(PROTOCOL_ERRORS, "gateway_protocol_errors", COUNTER,                                       \
         "Connections closed for a violation of HTTP, WebSocket or Socket.IO")                      \
+    ROW(ADDRESS_REFUSED, "gateway_address_refused", COUNTER,                                       \
+        "Connections and requests refused because their address had too many connections")         \
+    ROW(HELD_QUEUE_BYTES, "gateway_held_queue_bytes", SUM,                                         \
+        "Bytes held in outbound queues of more than one message")                                  \
+    ROW(HELD_MESSAGE_BYTES, "gateway_held_message_bytes", SUM,                                     \
+        "Bytes held for messages that have not arrived completely")                                \
+    ROW(HELD_BODY_BYTES, "gateway_held_body_bytes", SUM, "Bytes held for bodies of HTTP requests") \
+    ROW(HELD_PARKED_BYTES, "gateway_held_parked_bytes", LARGEST,                                   \
+        "Bytes held in memory for parked Socket.IO sessions")                                      \
+    ROW(MESSAGES_UNFINISHED, "gateway_messages_unfinished", COUNTER,                               \
+        "Connections closed, and requests refused, because a message or body took too long")       \
     ROW(MEMORY_SHED, "gateway_memory_shed", COUNTER, "Connections closed to free memory")          \
     ROW(MESSAGES_IN, "gateway_messages_received", COUNTER, "Messages received from clients")       \
     ROW(MESSAGES_OUT, "gateway_messages_queued", COUNTER, "Messages queued for clients")           \

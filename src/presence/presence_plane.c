@@ -121,6 +121,9 @@ static void on_lease_opened(void *arg, enum state_status status,
     else if (status == STATE_UNKNOWN)
         reread_queue_add_user(operation.plane, transition->presence.user_id,
                               PRESENCE_ANNOUNCE_ONLINE);
+    if (status == STATE_OK && transition->displaced_gateway.len && operation.plane->on_displaced)
+        operation.plane->on_displaced(operation.plane->session_arg, transition->displaced_gateway,
+                                      transition->presence.user_id, &transition->displaced);
     operation.done(operation.arg, status == STATE_OK);
 }
 

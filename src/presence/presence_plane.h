@@ -38,6 +38,10 @@ enum { PRESENCE_RENEWALS_MAX = 256 };
 /* Notifies the session that holds this lease. */
 typedef void (*presence_lease_hook)(void *arg, struct slice user_id, const struct ulid *conn_id);
 
+/* A lease of a user has ended for another one. */
+typedef void (*presence_displaced_hook)(void *arg, struct slice gateway_id, struct slice user_id,
+                                        const struct ulid *conn_id);
+
 /* `stored`: the store has accepted the operation. */
 typedef void (*presence_done)(void *arg, bool stored);
 
@@ -58,7 +62,10 @@ struct presence_plane {
     presence_lease_hook on_renewal_failed;
     /* Returns since when a user is connected here, on the wall clock; 0: not connected. May be NULL. */
     int64_t (*connected_since)(void *arg, struct slice user_id);
-    void *session_arg; /* of these three */
+    /* A user had too many leases, and this one has ended for a new one: its gateway must close the connection. May be
+     * NULL. */
+    presence_displaced_hook on_displaced;
+    void *session_arg; /* of these four */
     struct lease_renewal renewals[PRESENCE_RENEWALS_MAX];
     char renewal_users[PRESENCE_RENEWALS_MAX][USER_ID_BYTES_MAX];
     size_t renewal_count;

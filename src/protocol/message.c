@@ -77,6 +77,7 @@ static const char *const CLOSING_NAMES[CLOSING_REASON_COUNT] = {
     [CLOSING_TOKEN_REVOKED] = "token_revoked",
     [CLOSING_KEY_REMOVED] = "key_removed",
     [CLOSING_RATE_LIMITED] = "rate_limited",
+    [CLOSING_TOO_MANY_CONNECTIONS] = "too_many_connections",
 };
 
 static const char *const ANNOUNCEMENT_NAMES[PRESENCE_ANNOUNCEMENTS] = {
@@ -127,4 +128,12 @@ const char *error_code_name(enum error_code code)
 const char *closing_reason_name(enum closing_reason reason)
 {
     return CLOSING_NAMES[reason];
+}
+
+enum closing_reason closing_reason_parse(struct slice name)
+{
+    int reason = 0;
+    while (reason < CLOSING_REASON_COUNT && !slice_is(name, CLOSING_NAMES[reason]))
+        reason++;
+    return (enum closing_reason)reason;
 }

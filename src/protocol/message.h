@@ -100,6 +100,7 @@ enum closing_reason {
     CLOSING_TOKEN_REVOKED,
     CLOSING_KEY_REMOVED,
     CLOSING_RATE_LIMITED,
+    CLOSING_TOO_MANY_CONNECTIONS,
     CLOSING_REASON_COUNT
 };
 
@@ -276,5 +277,8 @@ enum presence_announcement presence_announcement_parse(struct slice name);
 
 const char *error_code_name(enum error_code code);
 const char *closing_reason_name(enum closing_reason reason);
+
+/* Returns CLOSING_REASON_COUNT for an unknown name. */
+enum closing_reason closing_reason_parse(struct slice name);
 
 #endif

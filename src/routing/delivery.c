@@ -196,12 +196,13 @@ void delivery_send_device(struct delivery *delivery, struct slice user_id, struc
 }
 
 void delivery_close(struct delivery *delivery, struct slice gateway_id, struct slice user_id,
-                    const struct ulid *conn_id)
+                    const struct ulid *conn_id, enum closing_reason reason)
 {
     struct delivery_payload payload = {.bus = delivery->router->bus};
     struct state_route route = {gateway_id, &user_id, 1};
     delivery_payload_begin(&payload, DELIVERY_CLOSE);
     delivery_write_conn_id(&payload.head, SLICE("conn_id"), conn_id);
+    json_write_key_string(&payload.head, SLICE("reason"), slice_of(closing_reason_name(reason)));
     if (!payload.head.failed)
         delivery_payload_publish(&payload, &(struct state_routes){.items = &route, .count = 1});
     delivery_payload_end(&payload);

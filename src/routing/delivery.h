@@ -13,7 +13,7 @@
  *   {"kind":"event", "type":"call_incoming", "fields":{…}, "except":"<conn_id>", "id":"<16 hex>", "users":["a","b"]}
  *   {"kind":"event", "type":"call_signal", "fields":{…}, "device":"<device_id>", "id":"<16 hex>", "users":["a"]}
  *   {"kind":"event", "type":"message", "fields":{…}, "except":…, "chat":"<chat_id>", "sequence":47, "id":…, "users":["a","b"]}
- *   {"kind":"close", "conn_id":"<conn_id>", "users":["a"]}     an administrator closes a connection
+ *   {"kind":"close", "conn_id":"<conn_id>", "reason":"admin", "users":["a"]}     closes a connection
  *
  * Every event carries an id, so that no two payloads are equal: the bus compares bytes to recognise two
  * copies of one event that it sent by two paths. The id of a chat message is made of the random bits of its
@@ -63,8 +63,9 @@ struct delivery {
     bool (*is_connection)(const struct endpoint *endpoint, const struct ulid *conn_id);
     /* Returns whether this endpoint is a connection of that device. */
     bool (*is_device)(const struct endpoint *endpoint, struct slice device_id);
-    /* Closes a connection of this gateway for an administrator. */
-    void (*on_close)(void *arg, struct slice user_id, const struct ulid *conn_id);
+    /* Closes a connection of this gateway. */
+    void (*on_close)(void *arg, struct slice user_id, const struct ulid *conn_id,
+                     enum closing_reason reason);
     void *arg;
     /* Receives the payloads of the presence plane; NULL: they are dropped. */
     delivery_presence_hook on_presence;
@@ -87,9 +88,9 @@ void delivery_send_then(struct delivery *delivery, const struct slice *users, si
 void delivery_send_device(struct delivery *delivery, struct slice user_id, struct slice device_id,
                           const struct message *message);
 
-/* Makes a gateway close one of its connections. */
+/* Makes a gateway close one of its connections for this reason. */
 void delivery_close(struct delivery *delivery, struct slice gateway_id, struct slice user_id,
-                    const struct ulid *conn_id);
+                    const struct ulid *conn_id, enum closing_reason reason);
 
 /* Returns the id of a chat message, the same on every gateway: 64 random bits of its message_id. 0, which is
  * never a duplicate: the message_id is no ULID, so this server did not make it. */

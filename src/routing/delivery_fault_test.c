@@ -57,7 +57,8 @@ static void sending_to_a_device_and_closing_leak_nothing(void **state)
         fixture->published_count = 0;
         alloc_fault_after(n);
         delivery_send_device(&fixture->delivery, users[1], SLICE("phone"), &message);
-        delivery_close(&fixture->delivery, SLICE("gw-2"), users[0], &fixture->alice_phone.conn_id);
+        delivery_close(&fixture->delivery, SLICE("gw-2"), users[0], &fixture->alice_phone.conn_id,
+                       CLOSING_ADMIN);
         failed = alloc_fault_off();
         assert_true(failed > 0 || fixture->published_count == 2);
         assert_true(n < 100);

@@ -142,23 +142,27 @@ static bool delivery_receive_event(struct delivery *delivery, struct json *json)
 
 static bool delivery_receive_close(struct delivery *delivery, struct json *json)
 {
-    struct slice key, users = SLICE_NONE, conn_text = SLICE_NONE, user;
+    struct slice key, users = SLICE_NONE, conn_text = SLICE_NONE, user, name;
     struct ulid conn_id;
+    enum closing_reason reason = CLOSING_ADMIN;
     while (json_member(json, &key)) {
         if (slice_is(key, "users"))
             json_raw(json, &users);
         else if (slice_is(key, "conn_id"))
             json_string(json, &conn_text);
+        else if (slice_is(key, "reason") && json_string(json, &name))
+            reason = closing_reason_parse(name);
         else
             json_skip(json);
     }
-    if (!json_done(json) || !users.data || !ulid_parse(conn_text, &conn_id))
+    if (!json_done(json) || !users.data || !ulid_parse(conn_text, &conn_id) ||
+        reason == CLOSING_REASON_COUNT)
         return false;
     struct json list;
     json_init(&list, (char *)users.data, users.len);
     json_array(&list);
     while (json_element(&list) && json_string(&list, &user))
-        delivery->on_close(delivery->arg, user, &conn_id);
+        delivery->on_close(delivery->arg, user, &conn_id, reason);
     return true;
 }
 

@@ -169,11 +169,12 @@ static void event_for_one_device_names_the_device(void **state)
 static void close_is_published_to_one_gateway(void **state)
 {
     struct delivery_fixture *fixture = *state;
-    delivery_close(&fixture->delivery, SLICE("gw-7"), SLICE("alice"),
-                   &fixture->alice_phone.conn_id);
+    delivery_close(&fixture->delivery, SLICE("gw-7"), SLICE("alice"), &fixture->alice_phone.conn_id,
+                   CLOSING_TOO_MANY_CONNECTIONS);
     assert_string_equal(fixture->topics[0], "server:gw-7:deliver");
     assert_string_equal(fixture->payloads[0],
-                        "{\"kind\":\"close\",\"conn_id\":\"" CONN_1 "\",\"users\":[\"alice\"]}");
+                        "{\"kind\":\"close\",\"conn_id\":\"" CONN_1 "\","
+                        "\"reason\":\"too_many_connections\",\"users\":[\"alice\"]}");
 }
 
 /* ---- receiving ---- */
@@ -223,6 +224,10 @@ static void close_closes_the_connection_and_delivers_nothing(void **state)
     receive(fixture, "{\"kind\":\"close\",\"conn_id\":\"" CONN_1 "\",\"users\":[\"alice\"]}");
     assert_int_equal(fixture->closes, 1);
     assert_true(ulid_equal(&fixture->closed, &fixture->alice_phone.conn_id));
+    assert_int_equal(fixture->close_reason, CLOSING_ADMIN);
+    receive(fixture, "{\"kind\":\"close\",\"conn_id\":\"" CONN_1 "\","
+                     "\"reason\":\"too_many_connections\",\"users\":[\"alice\"]}");
+    assert_int_equal(fixture->close_reason, CLOSING_TOO_MANY_CONNECTIONS);
     expect_got(fixture, 0, 0, 0);
 }
 
@@ -330,6 +335,7 @@ static void invalid_payloads_are_dropped(void **state)
         "{\"kind\":\"event\"}",
         "{\"kind\":\"close\"}",
         "{\"kind\":\"close\",\"conn_id\":\"" CONN_1 "\"}",
+        "{\"kind\":\"close\",\"conn_id\":\"" CONN_1 "\",\"reason\":\"why\",\"users\":[\"alice\"]}",
         "{\"kind\":\"close\",\"conn_id\":\"" CONN_1 "\",\"users\":[\"alice\"]} x",
         "{\"kind\":7,\"users\":[\"bob\"],\"type\":\"t\",\"fields\":{}}",
         "{\"kind\":\"other\",\"users\":[\"bob\"],\"type\":\"t\",\"fields\":{}}",

@@ -45,6 +45,7 @@ struct delivery_fixture {
     struct fixture_device alice_phone, alice_laptop, bob_phone;
     unsigned closes;
     struct ulid closed;
+    enum closing_reason close_reason;
     int sent; /* of the last completion; -1: none ran yet */
 };
 
@@ -134,9 +135,11 @@ static inline bool fixture_is_device(const struct endpoint *endpoint, struct sli
     return slice_is(device_id, fixture_device_of(endpoint)->device_id);
 }
 
-static inline void fixture_close(void *arg, struct slice user_id, const struct ulid *conn_id)
+static inline void fixture_close(void *arg, struct slice user_id, const struct ulid *conn_id,
+                                 enum closing_reason reason)
 {
     struct delivery_fixture *fixture = arg;
+    fixture->close_reason = reason;
     assert_true(slice_is(user_id, "alice"));
     fixture->closes++;
     fixture->closed = *conn_id;

@@ -1,6 +1,7 @@
 #include "session/admission.h"
 
 #include "log/log.h"
+#include "session/session.h"
 
 #define NOT_REGISTERED_TEXT "the connection cannot be registered"
 
@@ -81,6 +82,7 @@ static void admission_on_token_verified(void *arg, enum jwt_result result,
         .connected_at_ms = ulid_time_ms(&admission->conn_id),
         .last_heartbeat_ms = context->loop->clock.wall_ms,
     };
+    session_limit_lease(context, &lease);
     presence_open(context->presence, &lease, admission_on_lease_opened, admission);
 }
 

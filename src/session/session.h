@@ -109,6 +109,9 @@ void session_on_lease_lost(void *arg, struct slice user_id, const struct ulid *c
 /* Hook of the presence plane: when the user's first connection here was made. */
 int64_t session_known_since(void *arg, struct slice user_id);
 
+/* Sets how many leases the user may have, and which connection of the user to this gateway has been silent longest. */
+void session_limit_lease(const struct session_context *context, struct lease *lease);
+
 /* Hook of the presence plane: a lease could not be renewed; tries again soon. */
 void session_on_lease_unrenewed(void *arg, struct slice user_id, const struct ulid *conn_id);
 

@@ -10,6 +10,7 @@ enum {
     LEASE_RETRY_MS = 500,
     /* when all sessions need a renewal before its time */
     LEASES_RETRIED_PER_SECOND = 8000,
+    SESSIONS_COMPARED_MAX = 256,
 };
 
 /* The lease as the store should record it. Borrows from the session. */
@@ -25,6 +26,31 @@ static struct lease current_session_lease(const struct session *session)
         .last_heartbeat_ms = clock->wall_ms - (clock->now_ms - session->connection.last_heard_ms),
         .idle = session->idle,
     };
+}
+
+/* Looks at SESSIONS_COMPARED_MAX of the user's sessions at most, so that an open stays cheap whatever the limit is. */
+void session_limit_lease(const struct session_context *context, struct lease *lease)
+{
+    const struct clock *clock = &context->loop->clock;
+    const struct route *route = router_find(context->router, lease->user_id);
+    const struct session *most_silent = NULL;
+    struct list *at = route ? route->endpoints.next : NULL;
+    lease->user_leases_max = context->config->limits.connections_per_user;
+    if (lease->user_leases_max == 0)
+        return;
+    for (size_t i = 0; at && at != &route->endpoints && i < SESSIONS_COMPARED_MAX; i++) {
+        const struct session *session = session_on_route(at);
+        if (!ulid_equal(&session->conn_id, &lease->conn_id) &&
+            (!most_silent ||
+             session->connection.last_heard_ms < most_silent->connection.last_heard_ms))
+            most_silent = session;
+        at = at->next;
+    }
+    if (!most_silent)
+        return;
+    lease->silent_conn_id = most_silent->conn_id;
+    lease->silent_heard_ms =
+        clock->wall_ms - (clock->now_ms - most_silent->connection.last_heard_ms);
 }
 
 /* ---- activity ---- */
@@ -144,6 +170,7 @@ void session_on_lease_lost(void *arg, struct slice user_id, const struct ulid *c
         return;
     struct lease lease = current_session_lease(session);
     lease.known_since_ms = lease.connected_at_ms;
+    session_limit_lease(context, &lease);
     renew_session_lease_soon(session); /* which also checks whether the store took it */
     presence_open(context->presence, &lease, on_lease_reopened, NULL);
     struct call_device device = session_device(session);

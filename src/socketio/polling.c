@@ -1,5 +1,6 @@
 #include "socketio/polling.h"
 
+#include "api/api_routes.h"
 #include "api/handshake.h"
 #include "base/container.h"
 #include "socketio/engine_refusal.h"
@@ -274,5 +275,5 @@ size_t polling_body_bytes_max(const struct exchange *exchange)
     struct slice sid = http1_query_find(exchange->head.target.query, SLICE("sid"));
     const struct polling *polling = polling_find(context, sid);
     return polling ? connection_frames(socketio_connection(polling->session))->message_bytes_max
-                   : context->sessions->config->gateway.http.max_body_bytes;
+                   : API_OPEN_BODY_BYTES_MAX;
 }

@@ -117,7 +117,9 @@ bool socketio_on_head(struct exchange *exchange)
         !slice_is(socketio_query(exchange, SLICE("transport")), "polling") ||
         !is_engine_session_request(exchange, false) || !exchange_origin_allowed(exchange))
         return true;
-    struct polling *polling =
-        polling_find(socketio_context_of(exchange), socketio_query(exchange, SLICE("sid")));
-    return !polling || polling_post_begin(polling, exchange);
+    struct slice sid = socketio_query(exchange, SLICE("sid"));
+    struct polling *polling = polling_find(socketio_context_of(exchange), sid);
+    if (!polling && sid.len) /* now, before its body is read */
+        engine_refuse(&exchange, ENGINE_UNKNOWN_SID);
+    return polling ? polling_post_begin(polling, exchange) : sid.len == 0;
 }

@@ -214,6 +214,16 @@ static bool send_socketio_ping(struct connection *connection)
     return engine_ping(&socketio_session_of(connection)->engine, connection);
 }
 
+static void send_socketio_disconnect(struct connection *connection)
+{
+    struct socketio_session *socketio = socketio_session_of(connection);
+    struct buffer packet = BUFFER_INIT;
+    if (!socketio_is_connected(socketio))
+        return;
+    socketio_write_disconnect(&packet);
+    socketio_send(socketio, &packet);
+}
+
 static const struct connection_owner SOCKETIO_OWNER = {
     .on_payload = on_socketio_payload,
     .on_tick = on_socketio_tick,
@@ -222,6 +232,7 @@ static const struct connection_owner SOCKETIO_OWNER = {
     .sync_from = session_sync_from,
     .on_caught_up = session_on_caught_up,
     .send_ping = send_socketio_ping,
+    .send_disconnect = send_socketio_disconnect,
     .user_id = session_user_of,
     .on_gone = on_socketio_gone,
 };

@@ -77,7 +77,7 @@ static void on_admin_connection_found(void *arg, enum state_status status,
         exchange_error(&exchange, 404, ERROR_NOT_FOUND, "no such connection");
     } else {
         delivery_close(api_context_of(exchange)->sessions->delivery, lease->gateway_id,
-                       lease->user_id, &lease->conn_id);
+                       lease->user_id, &lease->conn_id, CLOSING_ADMIN);
         exchange_reply_empty(&exchange);
     }
 }

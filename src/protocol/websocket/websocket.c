@@ -20,6 +20,7 @@ struct websocket_partial {
     struct websocket_frame frame; /* payload_len: what is still missing */
     size_t message_len;
     size_t capacity;
+    int64_t began_ms;
     char bytes[];
 };
 
@@ -353,6 +354,18 @@ void websocket_decoder_free(struct websocket_decoder *decoder)
 {
     free(decoder->partial);
     decoder->partial = NULL;
+}
+
+void websocket_decoder_note_begin(struct websocket_decoder *decoder, int64_t now_ms)
+{
+    if (decoder->partial && decoder->partial->began_ms == 0)
+        decoder->partial->began_ms = now_ms;
+}
+
+int64_t websocket_decoder_began_ms(const struct websocket_decoder *decoder)
+{
+    const struct websocket_partial *partial = decoder->partial;
+    return partial && partial->state != RETURNED ? partial->began_ms : 0;
 }
 
 size_t websocket_decoder_memory_bytes(const struct websocket_decoder *decoder)

@@ -106,6 +106,12 @@ enum websocket_event websocket_decode(struct websocket_decoder *decoder,
 /* Frees an incomplete message; the decoder is idle again. */
 void websocket_decoder_free(struct websocket_decoder *decoder);
 
+/* Notes when an incomplete message began, if that is not noted yet. */
+void websocket_decoder_note_begin(struct websocket_decoder *decoder, int64_t now_ms);
+
+/* When the incomplete message began; 0: there is none, or it was not noted. */
+int64_t websocket_decoder_began_ms(const struct websocket_decoder *decoder);
+
 /* Heap bytes of an incomplete message; 0 when idle. For accounting. */
 size_t websocket_decoder_memory_bytes(const struct websocket_decoder *decoder);
 

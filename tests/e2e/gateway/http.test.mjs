@@ -17,6 +17,7 @@ before(async () => {
     args: ['--workers', '1'],
     settings: {
       'gateway.http.header_timeout_seconds': HEADER_TIMEOUT_MS / 1000,
+      'gateway.timeouts.message_seconds': HEADER_TIMEOUT_MS / 1000,
       'gateway.http.idle_timeout_seconds': 1.5,
       'gateway.close_timeout_seconds': 1,
     },
@@ -146,7 +147,7 @@ test('a head that comes too slowly is answered 408, and the connection is closed
 
 test('a body that comes too slowly is answered 408', async () => {
   const slow = rawConnect(server);
-  slow.send(lines(POST, HOST, 'Content-Length: 10'), '{');
+  slow.send(lines('POST /dev/token HTTP/1.1', HOST, 'Content-Length: 10'), '{');
   assert.equal((await slow.response()).status, 408);
   await slow.end();
 });
