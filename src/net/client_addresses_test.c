@@ -15,7 +15,7 @@ static struct ip_address address_of(const char *text)
 
 static struct client_addresses *make_addresses(uint32_t max, const char *trusted)
 {
-    struct ip_network network;
+    struct ip_network network = {0};
     if (trusted)
         assert_true(ip_network_parse(slice_of(trusted), &network));
     struct client_addresses *addresses = client_addresses_make(max, &network, trusted ? 1 : 0, 1);
