@@ -44,12 +44,16 @@ static size_t raise_server_descriptor_limit(const struct config *config)
         limit.rlim_cur > DESCRIPTORS_RESERVED ? (size_t)limit.rlim_cur - DESCRIPTORS_RESERVED : 1;
     size_t wanted = config->gateway.max_connections;
     size_t connections = wanted && wanted < allowed ? wanted : allowed;
-    log_info("descriptor_limit", "descriptors=%llu connections_max=%zu hint=%s",
-             (unsigned long long)limit.rlim_cur, connections,
-             log_sentence(slice_of(
-                 wanted > allowed ? "fewer than max_connections: raise LimitNOFILE or start "
-                                    "several processes with gateway.share_port"
-                                  : "several processes may share a port: gateway.share_port")));
+    unsigned long long descriptors = limit.rlim_cur;
+    if (wanted > allowed)
+        log_warn("descriptor_limit", "descriptors=%llu connections_max=%zu hint=%s", descriptors,
+                 connections,
+                 log_sentence(SLICE(
+                     "fewer than max_connections: raise LimitNOFILE or start several processes "
+                     "with gateway.share_port")));
+    else
+        log_info("descriptor_limit", "descriptors=%llu connections_max=%zu", descriptors,
+                 connections);
     return connections;
 }
 
