@@ -28,10 +28,33 @@ static void log_breaker_change(enum breaker_state from, enum breaker_state to)
                  breaker_state_name(to));
 }
 
+static uint64_t count_writes_done(struct ledger *ledger)
+{
+    return atomic_load_explicit(&ledger_innermost(ledger)->metrics.writes_done,
+                                memory_order_relaxed);
+}
+
+static enum breaker_result judge_answer(struct ledger *ledger, const struct ledger_request *request,
+                                        enum ledger_status status)
+{
+    switch (status) {
+    case LEDGER_UNAVAILABLE:
+        return BREAKER_FAILURE;
+    case LEDGER_TIMEOUT:
+        return count_writes_done(ledger) > request->writes_before ? BREAKER_NEITHER
+                                                                  : BREAKER_FAILURE;
+    case LEDGER_BUSY:
+        return BREAKER_NEITHER;
+    default:
+        return BREAKER_SUCCESS;
+    }
+}
+
 static void breaker_ledger_submit(struct ledger *ledger, struct ledger_request *request)
 {
     struct breaker_ledger *self = (struct breaker_ledger *)ledger;
     if (ledger_request_writes(request)) {
+        request->writes_before = count_writes_done(ledger);
         pthread_mutex_lock(&self->mutex);
         enum breaker_state before = self->breaker.state;
         bool admitted = breaker_admit(&self->breaker, self->now_ms(), &request->ticket);
@@ -54,11 +77,7 @@ static void breaker_ledger_observe(struct ledger *ledger, const struct ledger_re
     struct breaker_ledger *self = (struct breaker_ledger *)ledger;
     if (!request->ticket)
         return;
-    enum breaker_result result = BREAKER_SUCCESS;
-    if (status == LEDGER_UNAVAILABLE || status == LEDGER_TIMEOUT)
-        result = BREAKER_FAILURE;
-    else if (status == LEDGER_BUSY)
-        result = BREAKER_NEITHER;
+    enum breaker_result result = judge_answer(ledger, request, status);
     pthread_mutex_lock(&self->mutex);
     enum breaker_state before = self->breaker.state;
     breaker_report(&self->breaker, request->ticket, result, self->now_ms());

@@ -2,8 +2,9 @@
  * A decorator that puts a circuit breaker in front of another ledger. It stops writes while that ledger
  * fails, so that a gateway fails fast.
  *
- * Writes pass through the breaker. UNAVAILABLE and TIMEOUT count as failures, BUSY counts as neither (a
- * full queue refuses at once anyway), and every other answer counts as a success. While the breaker is
+ * Writes pass through the breaker. It counts what the ledger fails at, not what was too much to ask: UNAVAILABLE is a
+ * failure, and so is a TIMEOUT if no write took effect while the request waited. A TIMEOUT while other writes took
+ * effect is load, such as a user's own queue, and counts as neither, like BUSY; every other answer is a success. While the breaker is
  * OPEN, or while its probes are under way, a write is answered UNAVAILABLE at once, and
  * ledger_retry_after_ms() returns when to try again. Reads always pass and never count: history must not stop
  * because writes fail.

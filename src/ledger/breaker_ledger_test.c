@@ -201,6 +201,26 @@ static void test_timeouts_count_once_whatever_answer_follows(void **state)
     assert_int_equal(breaker_ledger_state(fixture->guarded), BREAKER_OPEN);
 }
 
+/* The ledger works, so whoever waited too long asked for too much, or stood behind somebody who did. */
+static void test_timeouts_while_other_writes_take_effect_do_not_count(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->script.holding = true;
+    for (int i = 0; i < 20; i++)
+        append_message(&fixture->requester);
+    fixture->script.holding = false;
+    fixture->script.status = LEDGER_BUSY; /* no evidence that the ledger works */
+    append_message(&fixture->requester);
+    fixture->script.status = LEDGER_FORBIDDEN; /* an answer like any other */
+    append_message(&fixture->requester);
+    complete_posted(&fixture->requester);
+    fixture->requester.clock.now_ms += LEDGER_TIME_LIMIT_MS;
+    ledger_client_expire(&fixture->requester.client);
+    assert_int_equal(fixture->requester.answers[LEDGER_TIMEOUT], 20);
+    assert_int_equal(breaker_ledger_state(fixture->guarded), BREAKER_CLOSED);
+    release_held(&fixture->script, LEDGER_TIMEOUT);
+}
+
 static void test_failure_after_its_timeout_is_not_counted_again(void **state)
 {
     struct fixture *fixture = *state;
@@ -266,6 +286,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_timeouts_count_once_whatever_answer_follows, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(test_timeouts_while_other_writes_take_effect_do_not_count,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failure_after_its_timeout_is_not_counted_again, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_successful_probe_closes_breaker, set_up, tear_down),

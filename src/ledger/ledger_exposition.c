@@ -86,6 +86,9 @@ void ledger_exposition_write_ledger(struct buffer *out, const struct ledger_metr
     write_ledger_gauge(out, "ledger_writes_waiting", "Writes in the queue",
                        metrics->writes_waiting);
     write_ledger_gauge(out, "ledger_reads_waiting", "Reads in the queue", metrics->reads_waiting);
+    write_ledger_counter(out, "ledger_over_share",
+                         "Requests refused because their user had too much waiting",
+                         metrics->over_share);
     write_ledger_counter(out, "ledger_commits", "Transactions committed", metrics->commits);
     write_ledger_counter(out, "ledger_commit_failures", "Transactions that failed",
                          metrics->commit_failures);

@@ -172,6 +172,17 @@ void *ledger_request_array_push(struct ledger_request *request, struct ledger_re
     return memset((char *)array->items + array->count++ * item_bytes, 0, item_bytes);
 }
 
+struct slice ledger_request_user(const struct ledger_request *request)
+{
+    const struct ledger_request_input *input = &request->input;
+    return input->call ? input->call->caller : input->user;
+}
+
+uint64_t ledger_request_cost(const struct ledger_request *request)
+{
+    return ledger_request_user(request).len ? 1 + request->input.id_count : 1;
+}
+
 bool ledger_request_writes(const struct ledger_request *request)
 {
     return operations[request->operation].writes;
@@ -215,6 +226,11 @@ void ledger_request_observe(struct ledger_request *request, enum ledger_status s
         ledger->backend->observe(ledger, request, status);
 }
 
+static bool has_ledger_answered(enum ledger_status status)
+{
+    return status != LEDGER_BUSY && status != LEDGER_TIMEOUT && status != LEDGER_UNAVAILABLE;
+}
+
 void ledger_request_finish(struct ledger_request *chain)
 {
     while (chain) {
@@ -223,6 +239,8 @@ void ledger_request_finish(struct ledger_request *chain)
         struct ledger_metrics *metrics = &ledger_innermost(client->ledger)->metrics;
         for (struct ledger_request *request = own; request; request = request->next) {
             ledger_count(&metrics->answers[request->outcome.any.status]);
+            if (ledger_request_writes(request) && has_ledger_answered(request->outcome.any.status))
+                ledger_count(&metrics->writes_done);
             ledger_request_observe(request, request->outcome.any.status);
         }
         client->post(client->post_arg, own);

@@ -190,7 +190,9 @@ struct ledger_request {
     _Atomic bool abandoned;
     _Atomic bool observed; /* see ledger_backend.observe */
     uint32_t ticket;       /* the breaker's, from its submit to its observe */
-    int64_t wall_ms;       /* the caller's wall clock */
+    uint64_t
+        writes_before; /* the breaker's: how many writes had taken effect when it was submitted */
+    int64_t wall_ms;   /* the caller's wall clock */
     int64_t deadline_ms;
     uint64_t submitted_us; /* set by the backend, for its metrics */
     struct ledger_request_input input;
@@ -246,6 +248,13 @@ struct ledger_request_array {
 /* Appends a zeroed item of `item_bytes`. Returns NULL when out of memory. */
 void *ledger_request_array_push(struct ledger_request *request, struct ledger_request_array *array,
                                 size_t item_bytes);
+
+/* Returns the user on whose behalf the request is made; SLICE_NONE: the server's own. */
+struct slice ledger_request_user(const struct ledger_request *request);
+
+/* Returns what the request costs, in rows: 1 and one more for each id it names. The server's own requests,
+ * which it makes one at a time, cost 1. */
+uint64_t ledger_request_cost(const struct ledger_request *request);
 
 bool ledger_request_writes(const struct ledger_request *request);
 const char *ledger_request_operation_name(enum ledger_operation operation);

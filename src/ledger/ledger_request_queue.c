@@ -2,55 +2,119 @@
 
 #include <assert.h>
 
-void ledger_request_queue_init(struct ledger_request_queue *queue, size_t count_max,
-                               _Atomic int64_t *gauge)
+enum { LANE_MESSAGES, LANE_OTHERS, USER_SHARE = 4 };
+
+bool ledger_request_queue_init(struct ledger_request_queue *queue,
+                               const struct ledger_request_queue_options *options)
 {
-    *queue = (struct ledger_request_queue){.count_max = count_max, .gauge = gauge};
-    queue->last_next = &queue->first;
+    *queue = (struct ledger_request_queue){.count_max = options->count_max,
+                                           .large_cost = options->large_cost,
+                                           .gauge = options->gauge,
+                                           .over_share = options->over_share};
+    size_t user_count_max = (options->count_max + USER_SHARE - 1) / USER_SHARE;
     pthread_mutex_init(&queue->mutex, NULL);
     pthread_cond_init(&queue->not_empty, NULL);
+    bool made = true;
+    for (unsigned i = 0; i < LEDGER_LANES; i++)
+        made &= ledger_lane_init(&queue->lanes[i], user_count_max, options->seed + i);
+    if (!made)
+        ledger_request_queue_destroy(queue);
+    return made;
 }
 
 void ledger_request_queue_destroy(struct ledger_request_queue *queue)
 {
-    assert(!queue->first);
+    assert(queue->count == 0);
+    for (unsigned i = 0; i < LEDGER_LANES; i++)
+        ledger_lane_free(&queue->lanes[i]);
     pthread_cond_destroy(&queue->not_empty);
     pthread_mutex_destroy(&queue->mutex);
 }
 
-bool ledger_request_queue_put(struct ledger_request_queue *queue, struct ledger_request *request)
+static struct ledger_lane *find_request_lane(struct ledger_request_queue *queue,
+                                             const struct ledger_request *request)
 {
-    pthread_mutex_lock(&queue->mutex);
-    bool accepted = !queue->closed && queue->count < queue->count_max;
-    if (accepted) {
-        request->next = NULL;
-        *queue->last_next = request;
-        queue->last_next = &request->next;
-        queue->count++;
-        atomic_store_explicit(queue->gauge, (int64_t)queue->count, memory_order_relaxed);
-        pthread_cond_signal(&queue->not_empty);
-    }
-    pthread_mutex_unlock(&queue->mutex);
-    return accepted;
+    bool is_first =
+        request->operation == LEDGER_MESSAGE_APPEND || ledger_request_user(request).len == 0;
+    return &queue->lanes[is_first ? LANE_MESSAGES : LANE_OTHERS];
 }
 
 /* The caller holds the mutex. */
-static struct ledger_request *detach_queue_front(struct ledger_request_queue *queue,
-                                                 size_t count_max)
+static void set_queue_count(struct ledger_request_queue *queue, size_t count)
 {
-    struct ledger_request *chain = queue->first;
-    struct ledger_request **end = &queue->first;
-    while (*end && count_max > 0) {
-        end = &(*end)->next;
-        count_max--;
-        queue->count--;
+    queue->count = count;
+    atomic_store_explicit(queue->gauge, (int64_t)count, memory_order_relaxed);
+}
+
+bool ledger_request_queue_put(struct ledger_request_queue *queue, struct ledger_request *request)
+{
+    enum ledger_lane_refusal refusal = LEDGER_LANE_FULL;
+    pthread_mutex_lock(&queue->mutex);
+    if (!queue->closed && queue->count < queue->count_max)
+        refusal = ledger_lane_put(find_request_lane(queue, request), request);
+    if (refusal == LEDGER_LANE_TAKEN) {
+        set_queue_count(queue, queue->count + 1);
+        pthread_cond_signal(&queue->not_empty);
     }
-    queue->first = *end;
-    *end = NULL;
-    if (!queue->first)
-        queue->last_next = &queue->first;
-    atomic_store_explicit(queue->gauge, (int64_t)queue->count, memory_order_relaxed);
+    pthread_mutex_unlock(&queue->mutex);
+    if (refusal == LEDGER_LANE_OVER_SHARE)
+        ledger_count(queue->over_share);
+    return refusal == LEDGER_LANE_TAKEN;
+}
+
+/* Detaches a request that is not large, the lanes taking turns; a large one is set aside on the way. While one is
+ * set aside, its lane waits for it, or the lane would not be fair. */
+static struct ledger_request *take_small_request(struct ledger_request_queue *queue,
+                                                 bool others_too)
+{
+    for (unsigned i = 0; i < LEDGER_LANES; i++) {
+        unsigned at = queue->next_lane;
+        queue->next_lane = (queue->next_lane + 1) % LEDGER_LANES;
+        if (at == LANE_OTHERS && (queue->large || !others_too))
+            continue;
+        struct ledger_request *request = ledger_lane_take(&queue->lanes[at]);
+        if (request && ledger_request_cost(request) > queue->large_cost)
+            queue->large = request;
+        else if (request)
+            return request;
+    }
+    return NULL;
+}
+
+/* The caller holds the mutex. */
+static struct ledger_request *take_small_chain(struct ledger_request_queue *queue, size_t count_max)
+{
+    struct ledger_request *chain = NULL, **end = &chain;
+    size_t count = 0;
+    uint64_t cost = 0;
+    while (count < count_max && (*end = take_small_request(queue, cost <= queue->large_cost))) {
+        cost += ledger_request_cost(*end) - 1;
+        end = &(*end)->next;
+        count++;
+    }
+    set_queue_count(queue, queue->count - count);
     return chain;
+}
+
+/* Returns the large request that was set aside, after small ones had their turn. */
+static struct ledger_request *take_large_request(struct ledger_request_queue *queue)
+{
+    struct ledger_request *large = queue->large;
+    queue->large = NULL;
+    queue->large_is_next = false;
+    if (large)
+        set_queue_count(queue, queue->count - 1);
+    return large;
+}
+
+/* The caller holds the mutex. */
+static struct ledger_request *take_queue_chain(struct ledger_request_queue *queue, size_t count_max)
+{
+    if (queue->large_is_next)
+        return take_large_request(queue);
+    struct ledger_request *chain = take_small_chain(queue, count_max);
+    queue->large_is_next = chain && queue->large;
+    return chain ? chain : take_large_request(queue);
 }
 
 struct ledger_request *ledger_request_queue_take(struct ledger_request_queue *queue,
@@ -58,9 +122,9 @@ struct ledger_request *ledger_request_queue_take(struct ledger_request_queue *qu
 {
     assert(count_max > 0);
     pthread_mutex_lock(&queue->mutex);
-    while (!queue->first && !queue->closed)
+    while (queue->count == 0 && !queue->closed)
         pthread_cond_wait(&queue->not_empty, &queue->mutex);
-    struct ledger_request *chain = queue->first ? detach_queue_front(queue, count_max) : NULL;
+    struct ledger_request *chain = take_queue_chain(queue, count_max);
     pthread_mutex_unlock(&queue->mutex);
     return chain;
 }
@@ -69,8 +133,7 @@ struct ledger_request *ledger_request_queue_try_take(struct ledger_request_queue
                                                      size_t count_max)
 {
     pthread_mutex_lock(&queue->mutex);
-    struct ledger_request *chain =
-        queue->first && count_max > 0 ? detach_queue_front(queue, count_max) : NULL;
+    struct ledger_request *chain = take_small_chain(queue, count_max);
     pthread_mutex_unlock(&queue->mutex);
     return chain;
 }

@@ -294,11 +294,12 @@ static void test_ledger_recovers_from_damaged_file(void **state)
 
 /* ---- a store that is slow ---- */
 
-static void test_full_queue_answers_busy(void **state)
+/* One user has a quarter of the queue. */
+static void test_full_share_of_the_queue_answers_busy(void **state)
 {
     struct fixture *fixture = *state;
     close_ledger(fixture);
-    open_ledger(fixture, 4);
+    open_ledger(fixture, 16);
     struct harness *h = &fixture->harness;
     harness_chat_create(h, "c", "alice", "bob");
     unsigned before = h->answers;
@@ -311,6 +312,7 @@ static void test_full_queue_answers_busy(void **state)
     assert_int_equal(h->statuses[LEDGER_BUSY], 6);
     assert_int_equal(h->answers, before + 6);
     assert_int_equal(ledger_metrics(fixture->ledger)->writes_waiting, 4);
+    assert_int_equal(ledger_metrics(fixture->ledger)->over_share, 6);
     test_vfs_hold_syncs(false);
     harness_await(h, before + 11);
     expect(harness_repair(h, "c", false), "ok 5/5");
@@ -397,7 +399,7 @@ int main(void)
         TEST(test_reopening_is_retried_once_per_interval),
         TEST(test_locked_database_fails_writes_after_a_wait_and_no_reads),
         TEST(test_ledger_recovers_from_damaged_file),
-        TEST(test_full_queue_answers_busy),
+        TEST(test_full_share_of_the_queue_answers_busy),
         TEST(test_abandoned_requests_are_skipped),
         TEST(test_many_requests_share_one_commit),
         TEST(test_corrupt_counter_halts_chat_until_repair),

@@ -1,5 +1,6 @@
 #include "ledger/sqlite/sqlite_ledger.h"
 
+#include "base/random.h"
 #include "ledger/ledger_request_queue.h"
 #include "ledger/sqlite/sqlite_lock.h"
 #include "ledger/sqlite/sqlite_schema.h"
@@ -55,6 +56,26 @@ static void sqlite_ledger_close(struct ledger *ledger)
 static const struct ledger_backend sqlite_backend = {.submit = sqlite_ledger_submit,
                                                      .close = sqlite_ledger_close};
 
+static bool make_sqlite_queues(struct sqlite_ledger *self, size_t queue_max)
+{
+    struct ledger_metrics *metrics = &self->base.metrics;
+    struct random random;
+    random_init_system(&random);
+    struct ledger_request_queue_options options = {.count_max = queue_max,
+                                                   .large_cost = SQLITE_LEDGER_LARGE_COST,
+                                                   .seed = random_u64(&random),
+                                                   .gauge = &metrics->writes_waiting,
+                                                   .over_share = &metrics->over_share};
+    if (!ledger_request_queue_init(&self->writes, &options))
+        return false;
+    options.large_cost = UINT64_MAX; /* reads do not wait for each other's transactions */
+    options.gauge = &metrics->reads_waiting;
+    if (ledger_request_queue_init(&self->reads, &options))
+        return true;
+    ledger_request_queue_destroy(&self->writes);
+    return false;
+}
+
 static struct sqlite_ledger *make_sqlite_ledger(const char *path,
                                                 const struct sqlite_ledger_options *options)
 {
@@ -71,9 +92,10 @@ static struct sqlite_ledger *make_sqlite_ledger(const char *path,
                                                                          : read_system_clock_us,
                                                .metrics = &self->base.metrics};
     size_t queue_max = options->queue_max ? options->queue_max : LEDGER_QUEUE_MAX;
-    ledger_request_queue_init(&self->writes, queue_max, &self->base.metrics.writes_waiting);
-    ledger_request_queue_init(&self->reads, queue_max, &self->base.metrics.reads_waiting);
-    return self;
+    if (make_sqlite_queues(self, queue_max))
+        return self;
+    free(self);
+    return NULL;
 }
 
 struct ledger *sqlite_ledger_open(const char *path, const struct sqlite_ledger_options *options,

@@ -9,6 +9,9 @@
  * gathers. A request that may fail after it has written has a savepoint, so that its failure does not
  * undo the others. No request is answered before its commit has returned.
  *
+ * Both queues are fair among users (ledger_request_queue.h). A write that names very many ids, such as a chat of
+ * ten thousand members, has a group of its own, between the groups of what else waits.
+ *
  * When the store fails, the requests of the group are answered UNAVAILABLE and the cause is logged. The
  * next request reopens a connection whose file was damaged or has become unusable, at most once in
  * REOPEN_INTERVAL_MS. No failure needs a restart.
@@ -22,9 +25,10 @@
 
 enum {
     SQLITE_LEDGER_READERS = 2,
-    SQLITE_LEDGER_GROUP_TIME_US = 2000,         /* a group takes no more requests after it */
-    SQLITE_LEDGER_GROUP_MAX = 1024,             /* requests in one transaction */
-    SQLITE_LEDGER_CHECKPOINT_PAGES = 2000,      /* a log of this length is worth a checkpoint */
+    SQLITE_LEDGER_GROUP_TIME_US = 2000,    /* a group takes no more requests after it */
+    SQLITE_LEDGER_GROUP_MAX = 1024,        /* requests in one transaction */
+    SQLITE_LEDGER_LARGE_COST = 512,        /* a write that names more ids has a group of its own */
+    SQLITE_LEDGER_CHECKPOINT_PAGES = 2000, /* a log of this length is worth a checkpoint */
     SQLITE_LEDGER_CHECKPOINT_PAGES_MAX = 16000, /* beyond it, a checkpoint waits for the readers */
     SQLITE_LEDGER_REOPEN_INTERVAL_MS = 250,
     SQLITE_LEDGER_ERROR_BYTES = 512,

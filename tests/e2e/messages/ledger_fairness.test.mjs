@@ -1,0 +1,104 @@
+/**
+ * One user asks the ledger for as much as they can; another sends messages. The attacker creates chats of very many
+ * members from many connections; the victim's messages are all stored, and they pass between the
+ * attacker's requests. Embedded, and with a `rollcall ledger` and the attacker on another gateway.
+ */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { AMPLE_RATES, makeChat, sendMessage } from '../support/chats.mjs';
+import { closeAll, connect, metric, rest, sleep } from '../support/client.mjs';
+import { makeLedger, PEER_SECRET } from '../support/ledger_server.mjs';
+import { startServer } from '../support/server.mjs';
+
+const CHATS = 37;
+const MEMBERS = 9999;
+const ATTACKERS = 12;
+const RETRY_MS = 500;
+/** How many of the attacker's chats are created, on average, while the victim waits for one acknowledgement. */
+const CHATS_PER_MESSAGE_MAX = 2;
+
+const members = Array.from({ length: MEMBERS }, (_, i) => `member-${i}`);
+
+const createLargeChat = (server, user, chatId) =>
+  rest(server, 'POST', '/v1/chats', { user, body: { chat_id: chatId, members } });
+
+async function timed(work) {
+  const startedMs = performance.now();
+  const answer = await work();
+  return { answer, ms: performance.now() - startedMs };
+}
+
+/** Creates the chats from `ATTACKERS` connections at once, each again until it exists; returns how many were refused. */
+async function attack(server) {
+  let refused = 0;
+  let next = 0;
+  const attacker = async () => {
+    while (next < CHATS) {
+      const chatId = `large-${(next += 1)}`;
+      for (;;) {
+        const { status, body } = await createLargeChat(server, 'mallory', chatId);
+        if (status === 201 || status === 200) break;
+        assert.equal(status, 503, JSON.stringify(body));
+        refused += 1;
+        await sleep(RETRY_MS);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: ATTACKERS }, attacker));
+  return refused;
+}
+
+async function expectVictimUnharmed(context, victims, attackers) {
+  await makeChat(victims, 'friends', 'alice', 'bob');
+  const alice = await connect(victims, 'alice');
+  const { answer, ms: aloneMs } = await timed(() => createLargeChat(attackers, 'trudy', 'alone'));
+  assert.equal(answer.status, 201);
+  let over = false;
+  const attacking = attack(attackers).finally(() => {
+    over = true;
+  });
+  const waits = [];
+  while (!over) {
+    const { answer: ack, ms } = await timed(() => sendMessage(alice, 'friends', 'hello'));
+    assert.equal(ack.type, 'message_ack', JSON.stringify(ack));
+    waits.push(ms);
+  }
+  const refused = await attacking;
+  const slowestMs = Math.max(...waits);
+  const figures =
+    `${waits.length} messages, the slowest after ${slowestMs.toFixed()} ms; ` +
+    `one large chat alone takes ${aloneMs.toFixed()} ms; ${refused} of the attacker's requests were refused`;
+  context.diagnostic(figures);
+  assert.ok(waits.length * CHATS_PER_MESSAGE_MAX >= CHATS, figures);
+  assert.equal(await metric(victims, 'gateway_circuit_breaker_open'), 0);
+}
+
+test('one user who creates very large chats does not keep another from sending', async (context) => {
+  const server = await startServer({ settings: { ...AMPLE_RATES, 'gateway.workers': 2 } });
+  after(() => server.stop());
+  after(closeAll);
+  await expectVictimUnharmed(context, server, server);
+});
+
+test('nor does a user of another gateway on the same ledger', async (context) => {
+  const ledger = await makeLedger();
+  const dataDir = await mkdtemp(join(tmpdir(), 'rollcall-fairness-'));
+  await ledger.start();
+  const start = () =>
+    startServer({
+      dataDir,
+      args: ['--ledger', ledger.url],
+      settings: { ...AMPLE_RATES, 'peer.secret': PEER_SECRET, 'gateway.workers': 1 },
+    });
+  const gateways = [await start(), await start()];
+  after(async () => {
+    closeAll();
+    await Promise.all(gateways.map((server) => server.stop()));
+    await ledger.remove();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  await expectVictimUnharmed(context, ...gateways);
+});
