@@ -10,19 +10,23 @@ struct local_feed {
     struct local_feed_options options;
     struct list removing;  /* settled items whose removal from the outbox is in flight */
     struct list removable; /* settled items that wait for it */
+    struct list under_way; /* all items, the oldest first */
     size_t count;
     bool stopped;
     bool listing;    /* a read of the outbox is in flight */
+    bool peeking;    /* it reads one message only, to learn whether that is old */
     size_t replayed; /* items of the last page that have not ended */
     bool page_has_more;
     bool page_failed; /* a message of the page stayed in the outbox */
     bool swept;       /* the replay at the start is over: only old messages are replayed */
     int64_t sweep_at_ms;
+    int64_t dead_letters_at_ms; /* when they are counted next */
     int64_t dead_letters;
 };
 
 struct local_item {
     struct feed_item item;
+    struct list under_way;
     bool replayed;
     char bytes[];
 };
@@ -37,7 +41,7 @@ static struct local_item *local_item_of(struct list *link)
     return CONTAINER_OF(CONTAINER_OF(link, struct feed_item, link), struct local_item, item);
 }
 
-static void replay_outbox(struct local_feed *self);
+static void replay_outbox(struct local_feed *self, uint32_t limit);
 
 /* ---- items ---- */
 
@@ -55,6 +59,7 @@ static struct local_item *make_local_item(struct local_feed *self, const struct 
     made->item.event.sender = slice_copy_to(&at, event->sender);
     made->item.event.body = slice_copy_to(&at, event->body);
     list_init(&made->item.link);
+    list_append(&self->under_way, &made->under_way);
     self->count++;
     return made;
 }
@@ -64,13 +69,14 @@ static void end_local_item(struct local_item *ended, bool left_outbox)
 {
     struct local_feed *self = local_feed_of(ended->item.feed);
     self->count--;
+    list_remove(&ended->under_way);
     if (ended->replayed) {
         self->page_failed |= !left_outbox;
         self->replayed--;
     }
     free(ended);
     if (self->replayed == 0 && self->page_has_more && !self->page_failed && !self->listing)
-        replay_outbox(self);
+        replay_outbox(self, self->options.replay_page);
 }
 
 static void end_local_items(struct list *items, bool left_outbox)
@@ -199,12 +205,26 @@ static bool outbox_message_may_be_under_way(const struct local_feed *self,
     return age_ms <= LOCAL_FEED_SWEEP_AGE_MS;
 }
 
+/* Reads a page if the oldest message of the outbox is not under way. */
+static void on_outbox_peeked(struct local_feed *self, const struct ledger_messages_outcome *outcome)
+{
+    bool is_old = outcome->count && !outbox_message_may_be_under_way(self, &outcome->messages[0]);
+    self->listing = false;
+    self->swept |= outcome->status == LEDGER_OK && !is_old;
+    if (is_old)
+        replay_outbox(self, self->options.replay_page);
+}
+
 static void on_outbox_listed(void *arg, const struct ledger_messages_outcome *outcome)
 {
     struct local_feed *self = arg;
     size_t old = 0;
     if (self->stopped)
         return;
+    if (self->peeking) {
+        on_outbox_peeked(self, outcome);
+        return;
+    }
     self->page_has_more = outcome->has_more;
     self->page_failed = outcome->status != LEDGER_OK;
     for (; old < outcome->count; old++) {
@@ -219,18 +239,20 @@ static void on_outbox_listed(void *arg, const struct ledger_messages_outcome *ou
     if (old)
         log_info("outbox_replayed", "messages=%zu more=%d", old, self->page_has_more);
     if (old && self->replayed == 0 && self->page_has_more && !self->page_failed)
-        replay_outbox(self);
+        replay_outbox(self, self->options.replay_page);
 }
 
-static void replay_outbox(struct local_feed *self)
+/* `limit` 1: only looks whether there is something to replay. */
+static void replay_outbox(struct local_feed *self, uint32_t limit)
 {
     uint64_t spread_ms = LOCAL_FEED_SWEEP_INTERVAL_MS / 2;
     if (self->stopped || self->listing || self->replayed)
         return;
     self->listing = true;
+    self->peeking = limit == 1;
     self->sweep_at_ms = self->options.ledger->clock->now_ms + (int64_t)spread_ms +
                         (int64_t)random_below(self->options.random, spread_ms + 1);
-    ledger_outbox_list(self->options.ledger, self->options.replay_page, on_outbox_listed, self);
+    ledger_outbox_list(self->options.ledger, limit, on_outbox_listed, self);
 }
 
 static void on_dead_letters_listed(void *arg, const struct ledger_dead_letters_outcome *outcome)
@@ -242,15 +264,29 @@ static void on_dead_letters_listed(void *arg, const struct ledger_dead_letters_o
     metrics_set(self->options.metrics, METRIC_FANOUT_DLQ_DEPTH, self->dead_letters);
 }
 
+/* Returns whether messages of this feed itself have been under way for long. */
+static bool is_local_feed_behind(const struct local_feed *self)
+{
+    if (list_empty(&self->under_way))
+        return false;
+    const struct local_item *oldest =
+        CONTAINER_OF(self->under_way.next, struct local_item, under_way);
+    return self->options.ledger->clock->wall_ms - oldest->item.event.sent_at_ms >
+           LOCAL_FEED_SWEEP_AGE_MS;
+}
+
 void local_feed_tick(struct feed *feed)
 {
     struct local_feed *self = local_feed_of(feed);
+    int64_t now_ms = self->options.ledger->clock->now_ms;
     if (!self->options.replays || self->stopped)
         return;
-    if (self->options.ledger->clock->now_ms < self->sweep_at_ms)
-        return;
-    ledger_dead_letters_list(self->options.ledger, 0, on_dead_letters_listed, self);
-    replay_outbox(self);
+    if (now_ms >= self->dead_letters_at_ms) {
+        self->dead_letters_at_ms = now_ms + LOCAL_FEED_DEAD_LETTERS_INTERVAL_MS;
+        ledger_dead_letters_list(self->options.ledger, 0, on_dead_letters_listed, self);
+    }
+    if (now_ms >= self->sweep_at_ms && !is_local_feed_behind(self))
+        replay_outbox(self, 1);
 }
 
 void local_feed_stop(struct feed *feed)
@@ -285,6 +321,8 @@ struct feed *local_feed_make(const struct local_feed_options *options, feed_cons
         return NULL;
     self->feed = (struct feed){.operations = &OPERATIONS, .on_item = on_item, .on_item_arg = arg};
     self->options = *options;
+    self->sweep_at_ms = options->ledger->clock->now_ms + LOCAL_FEED_START_DELAY_MS;
+    list_init(&self->under_way);
     list_init(&self->removing);
     list_init(&self->removable);
     return &self->feed;

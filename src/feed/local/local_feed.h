@@ -3,15 +3,16 @@
  *
  * The transaction that stores a message also puts it into the outbox, so publishing only passes the event to
  * the consumer. After the consumer has settled it, the message leaves the outbox, in batches. A start
- * replays what a crash left there. A periodic sweep replays what was left for another reason (the publish
- * was refused for lack of capacity, or the removal failed): everything older than LOCAL_FEED_SWEEP_AGE_MS.
- * One worker of a process replays (`replays`).
+ * replays what a crash left there, LOCAL_FEED_START_DELAY_MS after it, when recipients have come back. A periodic
+ * sweep replays what was left for another reason (the publish was refused for lack of capacity, or the removal
+ * failed): everything older than LOCAL_FEED_SWEEP_AGE_MS. One worker of a process replays (`replays`).
  *
  * Gateways that share a ledger share its outbox and sweep for each other: a message that a crashed gateway
- * left is replayed within LOCAL_FEED_REPLAY_WITHIN_MS by the first one that sweeps. Such a gateway also takes
- * only old messages at its start, since younger ones may be under way elsewhere. Sweeps are spread at random,
- * so that a second gateway usually finds the outbox empty; if both replay a message, consumers tolerate the
- * duplicate.
+ * left is replayed within LOCAL_FEED_REPLAY_WITHIN_MS by the first one that sweeps, so recipients who are online get
+ * it live. Such a gateway also takes only old messages at its start, since younger ones may be under way elsewhere.
+ * A feed that has not settled its own messages for that long is behind, and takes none of others. A sweep reads one
+ * message first, and a page only if that one is old. Sweeps are spread at random, so that a second gateway usually
+ * finds the outbox empty; if both replay a message, consumers tolerate the duplicate.
  *
  * Bound: LOCAL_FEED_EVENTS_MAX items. Replays take only part of it, so that they cannot crowd out new
  * messages.
@@ -26,10 +27,12 @@
 
 enum {
     LOCAL_FEED_EVENTS_MAX = 16384,
-    LOCAL_FEED_SWEEP_INTERVAL_MS = 10000, /* at most; at least half of it */
-    LOCAL_FEED_SWEEP_AGE_MS = 30000,
+    LOCAL_FEED_START_DELAY_MS = 2000,
+    LOCAL_FEED_SWEEP_INTERVAL_MS = 2000, /* at most; at least half of it */
+    LOCAL_FEED_SWEEP_AGE_MS = 3000,
+    LOCAL_FEED_DEAD_LETTERS_INTERVAL_MS = 10000, /* how often they are counted */
     /* after it was sent, if the outbox fits a page and the ledger answers */
-    LOCAL_FEED_REPLAY_WITHIN_MS = LOCAL_FEED_SWEEP_AGE_MS + LOCAL_FEED_SWEEP_INTERVAL_MS + 5000,
+    LOCAL_FEED_REPLAY_WITHIN_MS = LOCAL_FEED_SWEEP_AGE_MS + LOCAL_FEED_SWEEP_INTERVAL_MS + 1000,
 };
 
 struct local_feed_options {

@@ -20,14 +20,18 @@ struct fixture {
     struct ledger_message outbox[OUTBOX_MAX];
     size_t count;
     unsigned consumed;
+    bool keeps; /* the consumer keeps the next item */
+    struct feed_item *kept;
 };
 
 static void answer_request(void *arg, struct ledger_request *request)
 {
     struct fixture *fixture = arg;
     if (request->operation == LEDGER_OUTBOX_LIST) {
+        size_t limit = request->input.limit;
         request->outcome.messages.messages = fixture->outbox;
-        request->outcome.messages.count = fixture->count;
+        request->outcome.messages.count = fixture->count < limit ? fixture->count : limit;
+        request->outcome.messages.has_more = fixture->count > limit;
     } else if (request->operation == LEDGER_OUTBOX_REMOVE) {
         size_t removed = request->input.position_count;
         assert_true(removed <= fixture->count);
@@ -37,10 +41,20 @@ static void answer_request(void *arg, struct ledger_request *request)
     }
 }
 
+static void ignore_published(void *arg, bool published)
+{
+    (void)arg;
+    assert_true(published);
+}
+
 static void settle_item(void *arg, struct feed_item *item)
 {
     struct fixture *fixture = arg;
     fixture->consumed++;
+    if (fixture->keeps) {
+        fixture->kept = item;
+        return;
+    }
     feed_settle(fixture->feed, item, FEED_DONE, NULL);
 }
 
@@ -85,6 +99,8 @@ static void test_single_gateway_replays_older_messages_at_its_start(void **state
     struct fixture fixture;
     make_feed(&fixture, false);
     leave_in_outbox(&fixture, START_WALL_MS - 1);
+    pass_time(&fixture, LOCAL_FEED_START_DELAY_MS - 1); /* recipients are coming back */
+    assert_int_equal(fixture.consumed, 0);
     pass_time(&fixture, 1);
     assert_int_equal(fixture.consumed, 1);
     assert_int_equal(fixture.count, 0);
@@ -97,8 +113,8 @@ static void test_shared_outbox_keeps_recent_messages_at_the_start(void **state)
     struct fixture fixture;
     make_feed(&fixture, true);
     leave_in_outbox(&fixture, START_WALL_MS - LOCAL_FEED_SWEEP_AGE_MS - 1000);
-    leave_in_outbox(&fixture, START_WALL_MS - 1000);
-    pass_time(&fixture, 1);
+    leave_in_outbox(&fixture, START_WALL_MS);
+    pass_time(&fixture, LOCAL_FEED_START_DELAY_MS);
     assert_int_equal(fixture.consumed, 1);
     assert_int_equal(fixture.count, 1);
     feed_free(&fixture.feed);
@@ -120,6 +136,29 @@ static void test_message_of_another_gateway_is_replayed_once_and_in_time(void **
     feed_free(&fixture.feed);
 }
 
+/* Its own messages wait for something else than a sweep; those of others are then left to others. */
+static void test_feed_that_is_behind_takes_over_nothing(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    make_feed(&fixture, true);
+    fixture.keeps = true;
+    feed_publish(
+        fixture.feed,
+        &(struct feed_event){.chat = SLICE("c"), .sequence = 9, .sent_at_ms = START_WALL_MS},
+        ignore_published, NULL);
+    leave_in_outbox(&fixture, START_WALL_MS); /* its own */
+    leave_in_outbox(&fixture, START_WALL_MS - LOCAL_FEED_SWEEP_AGE_MS - 1000);
+    pass_time(&fixture, LOCAL_FEED_SWEEP_AGE_MS + 1);
+    assert_int_equal(fixture.script.submitted[LEDGER_OUTBOX_LIST], 0);
+    feed_settle(fixture.feed, fixture.kept, FEED_DONE, NULL);
+    fixture.keeps = false;
+    pass_time(&fixture, 1);
+    pass_time(&fixture, 1);
+    assert_int_equal(fixture.script.submitted[LEDGER_OUTBOX_LIST], 2); /* a look, and the page */
+    feed_free(&fixture.feed);
+}
+
 /* The clock was an hour ahead when the message was sent. */
 static void test_message_from_the_future_delays_nothing(void **state)
 {
@@ -129,7 +168,7 @@ static void test_message_from_the_future_delays_nothing(void **state)
         make_feed(&fixture, shared);
         leave_in_outbox(&fixture, START_WALL_MS + 3600 * 1000);
         leave_in_outbox(&fixture, START_WALL_MS - LOCAL_FEED_SWEEP_AGE_MS - 1000);
-        pass_time(&fixture, 1);
+        pass_time(&fixture, LOCAL_FEED_START_DELAY_MS);
         assert_int_equal(fixture.consumed, 2);
         assert_int_equal(fixture.count, 0);
         feed_free(&fixture.feed);
@@ -141,10 +180,11 @@ static void test_sweeps_are_spread_at_random(void **state)
 {
     (void)state;
     struct fixture fixture;
+    enum { TICK_MS = 100 };
     unsigned sweeps = 0, ticks = 0, shortest = UINT32_MAX, longest = 0;
     make_feed(&fixture, true);
-    for (int second = 0; second < 1000; second++, ticks++) {
-        pass_time(&fixture, 1000);
+    for (int tick = 0; tick < 10000; tick++, ticks++) {
+        pass_time(&fixture, TICK_MS);
         if (fixture.script.submitted[LEDGER_OUTBOX_LIST] == sweeps)
             continue;
         sweeps = fixture.script.submitted[LEDGER_OUTBOX_LIST];
@@ -154,8 +194,8 @@ static void test_sweeps_are_spread_at_random(void **state)
         }
         ticks = 0;
     }
-    assert_true(shortest >= LOCAL_FEED_SWEEP_INTERVAL_MS / 2000 - 1);
-    assert_true(longest <= LOCAL_FEED_SWEEP_INTERVAL_MS / 1000 + 1);
+    assert_true(shortest >= LOCAL_FEED_SWEEP_INTERVAL_MS / 2 / TICK_MS - 1);
+    assert_true(longest <= LOCAL_FEED_SWEEP_INTERVAL_MS / TICK_MS + 1);
     assert_true(longest > shortest + 1);
     feed_free(&fixture.feed);
 }
@@ -166,6 +206,7 @@ int main(void)
         cmocka_unit_test(test_single_gateway_replays_older_messages_at_its_start),
         cmocka_unit_test(test_shared_outbox_keeps_recent_messages_at_the_start),
         cmocka_unit_test(test_message_of_another_gateway_is_replayed_once_and_in_time),
+        cmocka_unit_test(test_feed_that_is_behind_takes_over_nothing),
         cmocka_unit_test(test_message_from_the_future_delays_nothing),
         cmocka_unit_test(test_sweeps_are_spread_at_random),
     };
