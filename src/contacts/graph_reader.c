@@ -98,10 +98,13 @@ static void on_graph_loaded(void *arg, const struct ledger_graph_outcome *outcom
         .last_seen_visibility = (uint8_t)outcome->settings.last_seen,
         .contacts = outcome->contacts,
         .blocked = outcome->blocked,
+        .blocked_by = outcome->blocked_by,
         .chats = outcome->chats,
     };
     bool loaded = outcome->status == LEDGER_OK;
-    bool empty = loaded && graph.contacts.count + graph.blocked.count + graph.chats.count == 0;
+    bool empty = loaded && graph.contacts.count + graph.blocked.count + graph.blocked_by.count +
+                                   graph.chats.count ==
+                               0;
     if (loaded && !empty)
         graph_put(reader->store, graph_load_user(load), load->ticket, &graph);
     else if (empty && load->refreshes) /* the user lost the last contact */

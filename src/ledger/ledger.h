@@ -223,8 +223,9 @@ struct ledger_graph_outcome {
     struct ledger_settings settings;
     /* Each list is sorted by bytes. */
     struct id_list contacts;
-    struct id_list blocked; /* by this user */
-    struct id_list chats;   /* the first `chats_max` */
+    struct id_list blocked;    /* by this user */
+    struct id_list blocked_by; /* the first LEDGER_BLOCKS_MAX users who blocked this user */
+    struct id_list chats;      /* the first `chats_max` */
 };
 
 typedef void (*ledger_graph_done)(void *arg, const struct ledger_graph_outcome *outcome);

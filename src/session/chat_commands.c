@@ -38,7 +38,7 @@ struct chat_opening {
     struct slice members[SNAPSHOT_PRESENCES_MAX];
     size_t member_count;
     struct slice users[SNAPSHOT_USERS_MAX]; /* to query: typing users, then other members */
-    bool visible[SNAPSHOT_USERS_MAX];
+    bool shows_typing[SNAPSHOT_USERS_MAX];  /* to the viewer */
     size_t typing_count;
     size_t count;
     size_t text_len;
@@ -68,7 +68,7 @@ static void on_member_views_decided(void *arg, const struct slice *users,
     (void)users;
     struct chat_opening *opening = arg;
     for (size_t i = 0; i < count; i++)
-        opening->visible[i] = decisions[i].view != PRIVACY_HIDDEN;
+        opening->shows_typing[i] = decisions[i].shows_typing;
 }
 
 /* The user's index among the typing users; typing_count: not among them. */
@@ -80,7 +80,7 @@ static size_t find_typing_user(const struct chat_opening *opening, struct slice 
     return index;
 }
 
-/* Chooses the visible typing users, then the members by id. So neither the order nor the choice reveals that a
+/* Chooses the typing users that the viewer is shown, then the members by id. So neither the order nor the choice reveals that a
  * hidden user is typing. */
 static size_t choose_shown_presences(const struct chat_opening *opening,
                                      const struct presence *presences,
@@ -89,13 +89,13 @@ static size_t choose_shown_presences(const struct chat_opening *opening,
     size_t count = 0;
     const struct presence *other = presences + opening->typing_count;
     for (size_t i = 0; i < opening->typing_count; i++)
-        if (opening->visible[i])
+        if (opening->shows_typing[i])
             shown[count++] = presences[i];
     for (size_t i = 0; i < opening->member_count && count < SNAPSHOT_PRESENCES_MAX; i++) {
         size_t typing = find_typing_user(opening, opening->members[i]);
         if (typing == opening->typing_count)
             shown[count++] = *other++;
-        else if (!opening->visible[typing])
+        else if (!opening->shows_typing[typing])
             shown[count++] = presences[typing];
     }
     return count;
@@ -116,9 +116,9 @@ static void on_member_presences_read(void *arg, bool ok, const struct presence *
     }
     struct presence shown[SNAPSHOT_PRESENCES_MAX];
     size_t shown_count = choose_shown_presences(opening, presences, shown);
-    size_t typing_count = 0; /* the visible ones except the viewer, moved to the front */
+    size_t typing_count = 0; /* those shown, except the viewer, moved to the front */
     for (size_t i = 0; i < opening->typing_count; i++)
-        if (opening->visible[i] && !slice_equal(opening->users[i], session_user(session)))
+        if (opening->shows_typing[i] && !slice_equal(opening->users[i], session_user(session)))
             opening->users[typing_count++] = opening->users[i];
     struct message snapshot = {.type = MESSAGE_CHAT_SNAPSHOT,
                                .chat_snapshot = {.chat_id = opening->chat_id,

@@ -87,12 +87,38 @@ void handle_typing_start(struct session *session, const struct message *message)
                                  on_typing_member_checked, start);
 }
 
-/* A stop is never dropped, and needs no check, because it concerns the sender only. It cancels starts that
- * still wait. */
+/* ---- typing_stop ---- */
+
+static void on_typing_stop_member_checked(void *arg, const struct ledger_change_outcome *outcome)
+{
+    struct pending_reply *pending = arg;
+    struct session *session = pending->session;
+    if (outcome->status != LEDGER_OK) {
+        pending_reply_ledger_error(&pending, outcome->status);
+        return;
+    }
+    if (session && pending->id.data)
+        session_confirm(session, pending->id);
+    pending_reply_end(&pending);
+}
+
+/* A stop is never dropped, and takes effect without a check, because it concerns the sender only. It cancels starts
+ * that still wait. The answer to a user who neither typed in the chat nor has it open needs the check: it must
+ * not differ between a chat of others and one that does not exist. */
 void handle_typing_stop(struct session *session, const struct message *message)
 {
+    struct typing_plane *typing = session->context->typing;
+    bool is_member = chat_is_open(&session->endpoint, message->chat_id) ||
+                     typing_is_noted(&session->endpoint, message->chat_id);
     pending_reply_cancel(session, MESSAGE_TYPING_START, message->chat_id);
-    typing_stop(session->context->typing, &session->endpoint, message->chat_id);
-    if (message->id.data)
-        session_confirm(session, message->id);
+    typing_stop(typing, &session->endpoint, message->chat_id);
+    if (is_member) {
+        if (message->id.data)
+            session_confirm(session, message->id);
+        return;
+    }
+    struct pending_reply *pending = pending_reply_open(session, message);
+    if (pending)
+        ledger_chat_member_check(session->context->ledger, message->chat_id, session_user(session),
+                                 on_typing_stop_member_checked, pending);
 }

@@ -41,7 +41,8 @@ struct social_graph {
     uint8_t presence_visibility; /* enum ledger_visibility; the store does not interpret it */
     uint8_t last_seen_visibility;
     struct id_list contacts;
-    struct id_list blocked; /* by this user */
+    struct id_list blocked;    /* by this user */
+    struct id_list blocked_by; /* the users who blocked this user */
     struct id_list chats;
 };
 

@@ -160,6 +160,11 @@ bool typing_is_too_soon(const struct typing_plane *plane, const struct endpoint 
     return notice->update || wait_ms > 0;
 }
 
+bool typing_is_noted(const struct endpoint *endpoint, struct slice chat_id)
+{
+    return *typing_notice_find((struct endpoint *)endpoint, chat_id) != NULL;
+}
+
 enum typing_verdict typing_drop(struct typing_plane *plane, struct endpoint *endpoint,
                                 struct slice chat_id)
 {

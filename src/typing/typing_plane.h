@@ -48,6 +48,9 @@ typedef void (*typing_verdict_done)(void *arg, enum typing_verdict verdict, int6
 bool typing_is_too_soon(const struct typing_plane *plane, const struct endpoint *endpoint,
                         struct slice chat_id, int64_t *retry_after_ms);
 
+/* Returns whether this device typed in the chat, or still waits for the answer to its start. */
+bool typing_is_noted(const struct endpoint *endpoint, struct slice chat_id);
+
 /* Counts a dropped update. Returns TOO_SOON for the first of a series, then DROPPED. */
 enum typing_verdict typing_drop(struct typing_plane *plane, struct endpoint *endpoint,
                                 struct slice chat_id);

@@ -371,7 +371,7 @@ static void a_snapshot_shows_who_types_and_the_end_follows(void **unused)
 
 /* ---- privacy ---- */
 
-static void typing_follows_the_privacy_settings(void **unused)
+static void members_who_are_no_contacts_see_typing(void **unused)
 {
     (void)unused;
     fake_ledger_show(&world.ledger, "alice", LEDGER_VISIBLE_CONTACTS_ONLY, LEDGER_VISIBLE_EVERYONE);
@@ -381,9 +381,32 @@ static void typing_follows_the_privacy_settings(void **unused)
     open_chat(&carol, "team");
     send_command(&alice, "typing_start", "team");
     expect_typing(&carol, "alice", true);
-    client_expect_nothing(&bob);
+    expect_typing(&bob, "alice", true);
     send_command(&alice, "typing_stop", "team");
     expect_typing(&carol, "alice", false);
+    expect_typing(&bob, "alice", false);
+}
+
+static void typing_of_a_user_who_shows_presence_to_nobody_is_hidden(void **unused)
+{
+    (void)unused;
+    fake_ledger_show(&world.ledger, "alice", LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_EVERYONE);
+    fake_ledger_befriend(&world.ledger, "carol", "alice");
+    drop_cached_graph("alice");
+    open_chat(&carol, "team");
+    send_command(&alice, "typing_start", "team");
+    client_expect_nothing(&carol);
+}
+
+static void viewers_see_no_typing_of_users_they_blocked(void **unused)
+{
+    (void)unused;
+    fake_ledger_block(&world.ledger, "bob", "alice");
+    drop_cached_graph("alice");
+    open_chat(&bob, "team");
+    open_chat(&carol, "team");
+    send_command(&alice, "typing_start", "team");
+    expect_typing(&carol, "alice", true);
     client_expect_nothing(&bob);
 }
 
@@ -564,7 +587,9 @@ int main(void)
         TEST(a_failing_ledger_leaves_the_chat_closed),
         TEST(leaving_while_opening_leaves_no_open_chat),
         TEST(a_snapshot_shows_who_types_and_the_end_follows),
-        TEST(typing_follows_the_privacy_settings),
+        TEST(members_who_are_no_contacts_see_typing),
+        TEST(typing_of_a_user_who_shows_presence_to_nobody_is_hidden),
+        TEST(viewers_see_no_typing_of_users_they_blocked),
         TEST(blocked_viewers_see_no_typing),
         TEST(without_a_visibility_nobody_sees_typing),
         TEST(a_block_ends_shown_typing_with_the_next_renewal),

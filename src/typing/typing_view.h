@@ -10,7 +10,8 @@
  * others are not shown until one of them stops. So a chat costs each viewer a bounded number of messages a
  * second, however many users type in it.
  *
- * Privacy: only viewers who may see the user (visibility.h) see them typing. The visibility is read again
+ * Privacy: every member who has the chat open sees it, contact or not, unless the user shows presence to nobody or
+ * there is a block between the two (visibility.h). The visibility is read again
  * with every renewal, and at once on typing_view_recheck(): viewers who lost visibility are told that the
  * typing ended and no more; so is everybody if it cannot be read. A stop goes to those who got the start.
  *

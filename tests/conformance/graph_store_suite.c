@@ -33,6 +33,8 @@ struct fixture {
     size_t contact_count;
     char blocked[IDS_MAX][ID_BYTES_MAX];
     size_t blocked_count;
+    char blocked_by[IDS_MAX][ID_BYTES_MAX];
+    size_t blocked_by_count;
     char chats[IDS_MAX][ID_BYTES_MAX];
     size_t chat_count;
     int64_t version; /* of the last transition */
@@ -89,6 +91,7 @@ static void on_graph_looked_up(void *arg, enum state_status status,
     copy_ids(&lookup->graph.contacts, fixture->contacts, &fixture->contact_count);
     qsort(fixture->contacts, fixture->contact_count, ID_BYTES_MAX, compare_texts);
     copy_ids(&lookup->graph.blocked, fixture->blocked, &fixture->blocked_count);
+    copy_ids(&lookup->graph.blocked_by, fixture->blocked_by, &fixture->blocked_by_count);
     copy_ids(&lookup->graph.chats, fixture->chats, &fixture->chat_count);
 }
 
@@ -185,6 +188,7 @@ static void lookup_returns_the_graph_as_it_was_put(void **state)
               &(struct social_graph){.presence_visibility = 2,
                                      .last_seen_visibility = 1,
                                      .blocked = {blocked, 2},
+                                     .blocked_by = {blocked, 1},
                                      .chats = {chats, 3}});
     for (size_t i = 0; i < GRAPH_STORE_SUITE_PORTS; i++) {
         assert_true(look_up(fixture, i, ALICE));
@@ -193,6 +197,8 @@ static void lookup_returns_the_graph_as_it_was_put(void **state)
         assert_int_equal(fixture->contact_count, 0);
         assert_int_equal(fixture->blocked_count, 2);
         assert_string_equal(fixture->blocked[1], "mallory");
+        assert_int_equal(fixture->blocked_by_count, 1);
+        assert_string_equal(fixture->blocked_by[0], "eve");
         assert_int_equal(fixture->chat_count, 3);
         assert_string_equal(fixture->chats[0], "c1");
     }

@@ -37,6 +37,7 @@ static void write_graph(void *arg, const struct ledger_graph_outcome *outcome)
                 visibilities[outcome->settings.last_seen]);
     add_list(arg, "contacts", outcome->contacts);
     add_list(arg, "blocked", outcome->blocked);
+    add_list(arg, "blocked_by", outcome->blocked_by);
     add_list(arg, "chats", outcome->chats);
 }
 

@@ -12,7 +12,8 @@
 void ledger_suite_graph_lists_settings_contacts_blocks_and_chats(void **state)
 {
     struct harness *h = *state;
-    expect(harness_graph(h, "alice", 10), "ok contacts contacts contacts: blocked: chats:");
+    expect(harness_graph(h, "alice", 10),
+           "ok contacts contacts contacts: blocked: blocked_by: chats:");
     harness_request_contact(h, "r1", "alice", "carol");
     harness_accept(h, "carol", "r1");
     harness_request_contact(h, "r2", "bob", "alice");
@@ -22,10 +23,11 @@ void ledger_suite_graph_lists_settings_contacts_blocks_and_chats(void **state)
     harness_chat_create(h, "c2", "alice", "bob");
     harness_chat_create(h, "c1", "carol", "alice");
     expect(harness_graph(h, "alice", 10),
-           "ok everyone nobody contacts:bob,carol blocked:mallory chats:c1,c2");
+           "ok everyone nobody contacts:bob,carol blocked:mallory blocked_by: chats:c1,c2");
     expect(harness_graph(h, "alice", 1),
-           "ok everyone nobody contacts:bob,carol blocked:mallory chats:c1");
-    expect(harness_graph(h, "mallory", 10), "ok contacts contacts contacts: blocked: chats:");
+           "ok everyone nobody contacts:bob,carol blocked:mallory blocked_by: chats:c1");
+    expect(harness_graph(h, "mallory", 10),
+           "ok contacts contacts contacts: blocked: blocked_by:alice chats:");
     expect(harness_graph(h, "", 10), "invalid");
 }
 

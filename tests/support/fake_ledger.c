@@ -96,15 +96,18 @@ static void store_last_seen(struct fake_ledger *fake, struct ledger_request *req
     }
 }
 
-/* Lists the users paired with the request's user; `both` directions where a pair has none. */
+enum pair_sides { FIRST_SIDE = 1, SECOND_SIDE = 2, BOTH_SIDES = 3 };
+
+/* Lists the users paired with the request's user, who stands on one of these sides of the pair. */
 static struct id_list list_paired_users(struct ledger_request *request,
-                                        const char *const (*pairs)[2], size_t pair_count, bool both)
+                                        const char *const (*pairs)[2], size_t pair_count,
+                                        enum pair_sides sides)
 {
     struct slice *ids = ledger_request_alloc(request, (2 * pair_count + 1) * sizeof(*ids));
     size_t count = 0;
     for (size_t i = 0; ids && i < pair_count; i++)
-        for (int side = 0; side <= both; side++)
-            if (slice_is(request->input.user, pairs[i][side]))
+        for (int side = 0; side < 2; side++)
+            if ((sides & (1 << side)) && slice_is(request->input.user, pairs[i][side]))
                 ids[count++] = ledger_request_copy(request, slice_of(pairs[i][!side]));
     if (ids)
         id_list_sort(&(struct id_list){ids, count});
@@ -112,9 +115,9 @@ static struct id_list list_paired_users(struct ledger_request *request,
 }
 
 static void answer_pairs(struct ledger_request *request, const char *const (*pairs)[2],
-                         size_t pair_count, bool both)
+                         size_t pair_count, enum pair_sides sides)
 {
-    struct id_list list = list_paired_users(request, pairs, pair_count, both);
+    struct id_list list = list_paired_users(request, pairs, pair_count, sides);
     request->outcome.ids = (struct ledger_ids_outcome){LEDGER_OK, list.ids, list.count};
 }
 
@@ -179,8 +182,9 @@ static void answer_graph(struct fake_ledger *fake, struct ledger_request *reques
     const struct fake_user *user = find_user(fake, request->input.user);
     request->outcome.graph = (struct ledger_graph_outcome){
         .settings = user ? user->settings : fake->initial,
-        .contacts = list_paired_users(request, fake->contacts, fake->contact_count, true),
-        .blocked = list_paired_users(request, fake->blocks, fake->block_count, false),
+        .contacts = list_paired_users(request, fake->contacts, fake->contact_count, BOTH_SIDES),
+        .blocked = list_paired_users(request, fake->blocks, fake->block_count, FIRST_SIDE),
+        .blocked_by = list_paired_users(request, fake->blocks, fake->block_count, SECOND_SIDE),
         .chats = {chats, count},
     };
 }
@@ -202,10 +206,10 @@ static void make_fake_answer(struct fake_ledger *fake, struct ledger_request *re
         store_last_seen(fake, request);
         break;
     case LEDGER_CONTACTS_LIST:
-        answer_pairs(request, fake->contacts, fake->contact_count, true);
+        answer_pairs(request, fake->contacts, fake->contact_count, BOTH_SIDES);
         break;
     case LEDGER_BLOCKS_LIST:
-        answer_pairs(request, fake->blocks, fake->block_count, false);
+        answer_pairs(request, fake->blocks, fake->block_count, FIRST_SIDE);
         break;
     case LEDGER_CHAT_GET:
         answer_chat(fake, request);

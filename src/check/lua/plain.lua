@@ -1,6 +1,6 @@
 -- A key that is checked by itself. ARGV[5..7]: its type ('': any), its longest time to live in ms ('': forever), its
 -- kind of value ('time', 'visibility', 'graph': a key of a user's social graph, or '').
-local GRAPH_KEYS = {friends = true, circle = true, blocked = true, chats = true}
+local GRAPH_KEYS = {friends = true, circle = true, blocked = true, blocked_by = true, chats = true}
 local what = ARGV[7]
 if what == 'graph' and not GRAPH_KEYS[string.match(name, ':(%a+)$') or ''] then return answer end
 if ARGV[5] ~= '' and not is(key, ARGV[5]) then return answer end

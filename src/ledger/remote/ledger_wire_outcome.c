@@ -44,6 +44,7 @@ static void pass_graph_outcome(struct wire *wire, struct ledger_graph_outcome *o
     ledger_wire_visibilities(wire, &outcome->settings);
     wire_ids(wire, &outcome->contacts.ids, &outcome->contacts.count, LIST_MAX);
     wire_ids(wire, &outcome->blocked.ids, &outcome->blocked.count, LIST_MAX);
+    wire_ids(wire, &outcome->blocked_by.ids, &outcome->blocked_by.count, LIST_MAX);
     wire_ids(wire, &outcome->chats.ids, &outcome->chats.count, LIST_MAX);
 }
 

@@ -140,8 +140,11 @@ static const char REVOCATIONS[] = "CREATE TABLE revocations ("
                                   "  revoked_at_s INTEGER NOT NULL"
                                   ") STRICT;";
 
-static const char *const migrations[] = {PEOPLE, MESSAGES, MEMBERS_VERSION, SENT_COUNTS,
-                                         REVOCATIONS};
+/* Version 6: finds who blocked a user. */
+static const char BLOCKED_BY[] = "CREATE INDEX blocks_of_blocked ON blocks (blocked_id, user_id);";
+
+static const char *const migrations[] = {PEOPLE,      MESSAGES,    MEMBERS_VERSION,
+                                         SENT_COUNTS, REVOCATIONS, BLOCKED_BY};
 
 int sqlite_schema_version(void)
 {

@@ -30,6 +30,8 @@ enum ledger_status sqlite_users_graph(struct database *database, struct ledger_r
         "SELECT contact_id FROM contacts WHERE user_id = ? ORDER BY contact_id";
     static const char SELECT_BLOCKED[] =
         "SELECT blocked_id FROM blocks WHERE user_id = ? ORDER BY blocked_id";
+    static const char SELECT_BLOCKED_BY[] =
+        "SELECT user_id FROM blocks WHERE blocked_id = ? ORDER BY user_id LIMIT ?";
     static const char SELECT_CHATS[] =
         "SELECT chat_id FROM chat_members WHERE user_id = ? ORDER BY chat_id LIMIT ?";
     struct slice user = request->input.user;
@@ -41,6 +43,11 @@ enum ledger_status sqlite_users_graph(struct database *database, struct ledger_r
     outcome->blocked.ids = sqlite_operations_read_ids(
         request, query_open_texts(database, SELECT_BLOCKED, user, SLICE_NONE, SLICE_NONE),
         &outcome->blocked.count);
+    struct query blocked_by =
+        query_open_texts(database, SELECT_BLOCKED_BY, user, SLICE_NONE, SLICE_NONE);
+    query_bind_int(&blocked_by, LEDGER_BLOCKS_MAX);
+    outcome->blocked_by.ids =
+        sqlite_operations_read_ids(request, blocked_by, &outcome->blocked_by.count);
     struct query chats = query_open_texts(database, SELECT_CHATS, user, SLICE_NONE, SLICE_NONE);
     query_bind_int(&chats, request->input.limit);
     outcome->chats.ids = sqlite_operations_read_ids(request, chats, &outcome->chats.count);

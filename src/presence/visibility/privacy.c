@@ -13,7 +13,8 @@ static bool privacy_setting_allows(enum ledger_visibility visibility, bool are_c
     return false;
 }
 
-struct privacy_decision privacy_decide(struct slice viewer, const struct ledger_profile *target)
+static struct privacy_decision privacy_decide_presence(struct slice viewer,
+                                                       const struct ledger_profile *target)
 {
     if (slice_equal(viewer, target->user))
         return (struct privacy_decision){PRIVACY_EVERYTHING, PRESENCE_REASON_NONE};
@@ -25,6 +26,14 @@ struct privacy_decision privacy_decide(struct slice viewer, const struct ledger_
     bool last_seen = privacy_setting_allows(target->settings.last_seen, are_contacts);
     return (struct privacy_decision){last_seen ? PRIVACY_EVERYTHING : PRIVACY_PRESENCE,
                                      PRESENCE_REASON_NONE};
+}
+
+struct privacy_decision privacy_decide(struct slice viewer, const struct ledger_profile *target)
+{
+    struct privacy_decision decision = privacy_decide_presence(viewer, target);
+    decision.shows_typing = target->settings.presence != LEDGER_VISIBLE_NOBODY &&
+                            !target->blocked_by_target && !target->blocked_by_viewer;
+    return decision;
 }
 
 struct privacy_decision privacy_of_contact(const struct ledger_settings *settings)

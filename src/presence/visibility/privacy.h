@@ -22,6 +22,7 @@ enum privacy_view {
 struct privacy_decision {
     enum privacy_view view;
     enum presence_reason reason; /* if hidden */
+    bool shows_typing;           /* in chats that both are members of, contacts or not */
 };
 
 struct privacy_decision privacy_decide(struct slice viewer, const struct ledger_profile *target);

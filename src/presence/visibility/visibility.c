@@ -6,13 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* `ids` are the users whom the setting treats differently: the contacts if only contacts may see, the
- * blocked users if everybody may. Blocking ends a contact, so no user is both. */
 struct visibility {
-    struct ledger_settings settings;
-    uint8_t user_id_len;
-    char user_id[USER_ID_BYTES_MAX];
-    struct id_list ids; /* owned, sorted */
+    enum ledger_visibility presence;
+    struct id_list blocks; /* owned, sorted: users who blocked the user, or whom the user blocked */
 };
 
 struct visibility_reading {
@@ -23,26 +19,31 @@ struct visibility_reading {
     char user_id[USER_ID_BYTES_MAX];
 };
 
-static struct visibility *visibility_make(const struct visibility_reading *reading,
-                                          const struct social_graph *graph)
+static bool visibility_copy_blocks(struct visibility *visibility, const struct social_graph *graph)
 {
-    struct id_list list = {0};
-    if (graph->presence_visibility == LEDGER_VISIBLE_EVERYONE)
-        list = graph->blocked;
-    else if (graph->presence_visibility == LEDGER_VISIBLE_CONTACTS_ONLY)
-        list = graph->contacts;
+    size_t count = graph->blocked.count + graph->blocked_by.count;
+    struct slice *both = malloc((count + 1) * sizeof(*both));
+    if (!both)
+        return false;
+    if (graph->blocked.count)
+        memcpy(both, graph->blocked.ids, graph->blocked.count * sizeof(*both));
+    if (graph->blocked_by.count)
+        memcpy(both + graph->blocked.count, graph->blocked_by.ids,
+               graph->blocked_by.count * sizeof(*both));
+    bool copied = id_list_copy(&visibility->blocks, both, count);
+    free(both);
+    return copied;
+}
+
+static struct visibility *visibility_make(const struct social_graph *graph)
+{
     struct visibility *visibility = malloc(sizeof(*visibility));
-    if (!visibility || !id_list_copy(&visibility->ids, list.ids, list.count)) {
+    if (!visibility || !visibility_copy_blocks(visibility, graph)) {
         free(visibility);
         return NULL;
     }
-    id_list_sort(&visibility->ids);
-    visibility->settings = (struct ledger_settings){
-        (enum ledger_visibility)graph->presence_visibility,
-        (enum ledger_visibility)graph->last_seen_visibility,
-    };
-    visibility->user_id_len = reading->user_id_len;
-    memcpy(visibility->user_id, reading->user_id, reading->user_id_len);
+    visibility->presence = (enum ledger_visibility)graph->presence_visibility;
+    id_list_sort(&visibility->blocks);
     return visibility;
 }
 
@@ -51,7 +52,7 @@ static void on_visibility_graph_read(void *arg, const struct social_graph *graph
     struct visibility_reading *reading = arg;
     if (reading->place) {
         *reading->place = NULL;
-        reading->done(reading->arg, graph ? visibility_make(reading, graph) : NULL);
+        reading->done(reading->arg, graph ? visibility_make(graph) : NULL);
     }
     free(reading);
 }
@@ -81,26 +82,21 @@ void visibility_cancel(struct visibility_reading **reading)
 
 bool visibility_allows(const struct visibility *visibility, struct slice viewer)
 {
-    bool is_listed = id_list_sorted_contains(&visibility->ids, viewer);
-    bool shows_everybody = visibility->settings.presence == LEDGER_VISIBLE_EVERYONE;
-    struct ledger_profile profile = {
-        .user = {visibility->user_id, visibility->user_id_len},
-        .settings = visibility->settings,
-        .are_contacts = is_listed && !shows_everybody,
-        .blocked_by_target = is_listed && shows_everybody,
-    };
-    return privacy_decide(viewer, &profile).view != PRIVACY_HIDDEN;
+    bool is_blocked = id_list_sorted_contains(&visibility->blocks, viewer);
+    struct ledger_profile profile = {.settings.presence = visibility->presence,
+                                     .blocked_by_target = is_blocked};
+    return privacy_decide(viewer, &profile).shows_typing;
 }
 
 bool visibility_equal(const struct visibility *a, const struct visibility *b)
 {
-    return a->settings.presence == b->settings.presence && id_list_equal(&a->ids, &b->ids);
+    return a->presence == b->presence && id_list_equal(&a->blocks, &b->blocks);
 }
 
 void visibility_free(struct visibility **visibility)
 {
     if (*visibility)
-        id_list_free(&(*visibility)->ids);
+        id_list_free(&(*visibility)->blocks);
     free(*visibility);
     *visibility = NULL;
 }

@@ -1,10 +1,10 @@
 /*
- * Visibility: who may see one user. It takes what the privacy engine needs from the user's social graph
- * (contacts/graph_reader.h) once and then answers for any number of viewers, so that an event in a chat
- * costs one read and not one per viewer.
+ * Visibility: which members of a chat may see one user type in it. It takes what the privacy engine needs from the
+ * user's social graph (contacts/graph_reader.h) once and then answers for any number of viewers, so that an event in
+ * a chat costs one read and not one per viewer.
  *
- * A visibility describes the moment it was read; its holder decides for how long to use it. It contains only
- * the contacts who were online then: no other contact can be a viewer. privacy.h makes the decision.
+ * A visibility describes the moment it was read; its holder decides for how long to use it. privacy.h makes the
+ * decision.
  */
 #ifndef ROLLCALL_PRESENCE_VISIBILITY_VISIBILITY_H
 #define ROLLCALL_PRESENCE_VISIBILITY_VISIBILITY_H
@@ -19,7 +19,7 @@ struct visibility_reading;
 /* Takes the visibility; NULL: it cannot be read now. */
 typedef void (*visibility_done)(void *arg, struct visibility *visibility);
 
-/* Reads who may see the user. `done` runs exactly once, possibly before this function returns. *reading is
+/* Reads who may see the user type. `done` runs exactly once, possibly before this function returns. *reading is
  * set first, and is cleared just before `done` runs. */
 void visibility_read(struct presence_plane *plane, struct slice user_id,
                      struct visibility_reading **reading, visibility_done done, void *arg);
@@ -27,7 +27,7 @@ void visibility_read(struct presence_plane *plane, struct slice user_id,
 /* Cancels a read: its `done` will not run. */
 void visibility_cancel(struct visibility_reading **reading);
 
-/* Returns whether this viewer may see the user at all. */
+/* Returns whether this viewer, who is a member of the same chat, may see the user type. */
 bool visibility_allows(const struct visibility *visibility, struct slice viewer);
 
 /* Returns whether both allow the same viewers; may return false where they do. */

@@ -85,6 +85,7 @@ struct social_graph memory_graph_borrow(const struct memory_graph *graph)
         .presence_visibility = graph->presence_visibility,
         .last_seen_visibility = graph->last_seen_visibility,
         .blocked = graph_list_at(graph, graph->blocked_at, graph->blocked_count),
+        .blocked_by = graph_list_at(graph, graph->blocked_by_at, graph->blocked_by_count),
         .chats = graph_list_at(graph, graph->chats_at, graph->chat_count),
     };
 }
@@ -116,7 +117,8 @@ struct memory_graph *memory_graph_make(const struct social_graph *graph)
     size_t contacts = memory_graph_contacts(graph);
     size_t blocked_at =
         align_graph_offset(sizeof(struct memory_graph) + contacts * sizeof(uint32_t));
-    size_t chats_at = blocked_at + align_graph_offset(graph_list_bytes(&graph->blocked));
+    size_t blocked_by_at = blocked_at + align_graph_offset(graph_list_bytes(&graph->blocked));
+    size_t chats_at = blocked_by_at + align_graph_offset(graph_list_bytes(&graph->blocked_by));
     size_t bytes = chats_at + graph_list_bytes(&graph->chats);
     struct memory_graph *made = bytes <= UINT32_MAX ? malloc(bytes) : NULL;
     if (!made)
@@ -124,14 +126,17 @@ struct memory_graph *memory_graph_make(const struct social_graph *graph)
     *made = (struct memory_graph){
         .blocked_at = (uint32_t)blocked_at,
         .blocked_count = (uint32_t)graph->blocked.count,
+        .blocked_by_at = (uint32_t)blocked_by_at,
+        .blocked_by_count = (uint32_t)graph->blocked_by.count,
         .chats_at = (uint32_t)chats_at,
         .chat_count = (uint32_t)graph->chats.count,
         .cost = (uint32_t)(MEMORY_GRAPH_OWNER_COST + contacts + graph->blocked.count +
-                           graph->chats.count),
+                           graph->blocked_by.count + graph->chats.count),
         .presence_visibility = graph->presence_visibility,
         .last_seen_visibility = graph->last_seen_visibility,
     };
     pack_graph_list((char *)made + blocked_at, &graph->blocked);
+    pack_graph_list((char *)made + blocked_by_at, &graph->blocked_by);
     pack_graph_list((char *)made + chats_at, &graph->chats);
     list_init(&made->by_use);
     return made;

@@ -23,7 +23,7 @@
 enum { MEMORY_GRAPH_DROP_SLOTS = 4096 };
 
 /* Every online user has one, so it is one small allocation: the contacts' numbers follow the struct, then the
- * slices of blocked users and their bytes, then those of chats. */
+ * slices of blocked users and their bytes, then those of users who blocked the owner, then those of chats. */
 struct memory_graph {
     struct list by_use; /* on `online`, `offline` or `dead` */
     struct memory_graph_user *owner;
@@ -32,6 +32,8 @@ struct memory_graph {
     uint32_t contact_count; /* interned so far */
     uint32_t blocked_at;    /* byte offset of their slices from the start of the struct */
     uint32_t blocked_count;
+    uint32_t blocked_by_at;
+    uint32_t blocked_by_count;
     uint32_t chats_at;
     uint32_t chat_count;
     uint32_t cost;

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-enum { USER_KEYS = 6, KEYS_MAX = USER_KEYS + 1, DROPS_PER_RETRY_MAX = 1000 };
+enum { USER_KEYS = 7, KEYS_MAX = USER_KEYS + 1, DROPS_PER_RETRY_MAX = 1000 };
 
 struct redis_graphs {
     struct graph_store store;
@@ -55,8 +55,9 @@ static void run_graph_script(struct redis_graphs *graphs, struct slice user_id,
                              redis_reply_done done, void *arg)
 {
     static const char *const NAMES[USER_KEYS][2] = {
-        {"user:", ":circle"}, {"user:", ":friends"},        {"user:", ":blocked"},
-        {"user:", ":chats"},  {"presence_visibility:", ""}, {"user:", ":circle:ticket"},
+        {"user:", ":circle"},     {"user:", ":friends"},        {"user:", ":blocked"},
+        {"user:", ":chats"},      {"presence_visibility:", ""}, {"user:", ":circle:ticket"},
+        {"user:", ":blocked_by"},
     };
     char bytes[USER_KEYS][REDIS_KEY_BYTES_MAX];
     struct slice keys[KEYS_MAX];
@@ -197,16 +198,17 @@ static size_t add_graph_ids(struct slice *arguments, size_t at, const struct sli
 static void redis_graph_put(struct graph_store *store, struct slice user_id, uint64_t ticket,
                             const struct social_graph *graph)
 {
-    enum { ARGUMENTS_FIRST = 7 };
+    enum { ARGUMENTS_FIRST = 8 };
     struct redis_graphs *graphs = redis_graphs_of(store);
     const char *presence = redis_graph_visibility_name(graph->presence_visibility);
     const char *last_seen = redis_graph_visibility_name(graph->last_seen_visibility);
     size_t contacts =
         graph->contacts.count < GRAPH_CONTACTS_MAX ? graph->contacts.count : GRAPH_CONTACTS_MAX;
-    size_t blocked = graph->blocked.count, chats = graph->chats.count;
+    size_t blocked = graph->blocked.count, blocked_by = graph->blocked_by.count;
+    size_t chats = graph->chats.count;
     struct slice *arguments =
-        malloc((ARGUMENTS_FIRST + contacts + blocked + chats) * sizeof(*arguments));
-    struct redis_store_number numbers[4];
+        malloc((ARGUMENTS_FIRST + contacts + blocked + blocked_by + chats) * sizeof(*arguments));
+    struct redis_store_number numbers[5];
     if (arguments && presence && last_seen) {
         arguments[0] = SLICE("put");
         arguments[1] = redis_store_number(&numbers[0], (int64_t)ticket);
@@ -214,9 +216,11 @@ static void redis_graph_put(struct graph_store *store, struct slice user_id, uin
         arguments[3] = slice_of(last_seen);
         arguments[4] = redis_store_number(&numbers[1], (int64_t)contacts);
         arguments[5] = redis_store_number(&numbers[2], (int64_t)blocked);
-        arguments[6] = redis_store_number(&numbers[3], (int64_t)chats);
+        arguments[6] = redis_store_number(&numbers[3], (int64_t)blocked_by);
+        arguments[7] = redis_store_number(&numbers[4], (int64_t)chats);
         size_t count = add_graph_ids(arguments, ARGUMENTS_FIRST, graph->contacts.ids, contacts);
         count = add_graph_ids(arguments, count, graph->blocked.ids, blocked);
+        count = add_graph_ids(arguments, count, graph->blocked_by.ids, blocked_by);
         count = add_graph_ids(arguments, count, graph->chats.ids, chats);
         run_graph_script(graphs, user_id, SLICE_NONE, (struct redis_args){arguments, count},
                          on_graph_put, graphs);

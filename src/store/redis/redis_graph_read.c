@@ -17,6 +17,7 @@ enum {
     AT_LAST_SEEN,
     AT_CONTACTS,
     AT_BLOCKED,
+    AT_BLOCKED_BY,
     AT_CHATS,
     HIT_ITEMS,
 };
@@ -90,6 +91,7 @@ static struct graph_read *make_graph_read(const struct resp_value *reply)
     const struct resp_value *items = reply->items;
     if (!is_list_of_graph_ids(&items[AT_CONTACTS], USER_ID_BYTES_MAX) ||
         !is_list_of_graph_ids(&items[AT_BLOCKED], USER_ID_BYTES_MAX) ||
+        !is_list_of_graph_ids(&items[AT_BLOCKED_BY], USER_ID_BYTES_MAX) ||
         !is_list_of_graph_ids(&items[AT_CHATS], CHAT_ID_BYTES_MAX) ||
         !parse_graph_visibility(&items[AT_PRESENCE], &graph.presence_visibility) ||
         !parse_graph_visibility(&items[AT_LAST_SEEN], &graph.last_seen_visibility))
@@ -106,6 +108,7 @@ static struct graph_read *make_graph_read(const struct resp_value *reply)
     *read = (struct graph_read){.waiting = 1};
     graph.contacts = append_graph_ids(read, &at, &items[AT_CONTACTS]);
     graph.blocked = append_graph_ids(read, &at, &items[AT_BLOCKED]);
+    graph.blocked_by = append_graph_ids(read, &at, &items[AT_BLOCKED_BY]);
     graph.chats = append_graph_ids(read, &at, &items[AT_CHATS]);
     id_list_pack(read->ids, read->ids, count, (char *)(read->ids + count));
     read->lookup = (struct graph_lookup){

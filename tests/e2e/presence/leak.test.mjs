@@ -69,6 +69,7 @@ function allowed(relation, presence, lastSeen) {
     visible,
     isContact,
     lastSeen: visible && allows(lastSeen),
+    typing: presence !== 'nobody' && !relation.includes('block'),
     reason: isBlocked || presence === 'nobody' ? 'privacy' : 'not_contacts',
   };
 }
@@ -206,7 +207,7 @@ const OUTPUTS = {
     expect: (texts, expected) =>
       assert.deepEqual(
         texts.map((text) => JSON.parse(text).typing),
-        expected.visible ? [true, false] : [],
+        expected.typing ? [true, false] : [],
       ),
   },
   call_request: {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { makeChat } from '../support/chats.mjs';
 import { closeAll, connect, setVisibility, sleep } from '../support/client.mjs';
+import { block } from '../support/contacts.mjs';
 import { startServer } from '../support/server.mjs';
 
 const TTL_MS = 3000;
@@ -171,25 +172,57 @@ test('only members may type', async () => {
   const mallory = await connect(server, 'mallory');
   await open(bob, 'members');
   const typing = { type: 'typing_start', chat_id: 'members' };
-  assert.equal((await mallory.ask(typing)).code, 'FORBIDDEN');
-  assert.equal((await mallory.ask({ ...typing, chat_id: 'nowhere' })).code, 'NOT_FOUND');
+  const startCodes = {};
+  for (const chat of ['members', 'nowhere'])
+    startCodes[chat] = (await mallory.ask({ ...typing, chat_id: chat })).code;
+  assert.equal(startCodes.nowhere, 'NOT_FOUND');
   assert.equal((await mallory.ask({ ...typing, chat_id: 7 })).code, 'INVALID_MESSAGE');
-  assert.equal((await mallory.ask({ type: 'typing_stop', chat_id: 'members' })).type, 'ok');
+  for (const chat of ['members', 'nowhere'])
+    for (const type of ['typing_start', 'typing_stop']) {
+      const refused = await mallory.ask({ type, chat_id: chat });
+      assert.deepEqual([type, refused.code], [type, startCodes[chat]]);
+    }
   assert.deepEqual(await bob.settle(), []);
 });
 
-test('users who may not see a user do not see that user typing', async () => {
+test('members who are no contacts see each other typing', async () => {
+  const [alice, bob] = await connectMembers('unrelated', 'alice11', 'bob11');
+  for (const user of ['alice11', 'bob11']) await setVisibility(server, user, 'contacts_only');
+  await open(bob, 'unrelated');
+  await startTyping(alice, 'unrelated');
+  await nextTyping(bob, 'alice11', true);
+  const late = await connect(server, 'bob11');
+  assert.deepEqual((await open(late, 'unrelated')).typing, ['alice11']);
+});
+
+test('nobody sees typing across a block, in either direction', async () => {
+  const [alice, bob, carol] = await connectMembers('blocks', 'alice12', 'bob12', 'carol12');
+  await block(server, 'alice12', 'bob12');
+  for (const client of [alice, bob, carol]) await open(client, 'blocks');
+  await startTyping(alice, 'blocks');
+  await startTyping(bob, 'blocks');
+  await startTyping(carol, 'blocks');
+  await nextTyping(alice, 'carol12', true);
+  await nextTyping(bob, 'carol12', true);
+  await nextTyping(carol, 'alice12', true);
+  await nextTyping(carol, 'bob12', true);
+  const typists = (client) => client.messages.map(({ user_id: user }) => user);
+  assert.equal(typists(alice).includes('bob12'), false);
+  assert.equal(typists(bob).includes('alice12'), false);
+  const late = { alice: await connect(server, 'alice12'), bob: await connect(server, 'bob12') };
+  assert.deepEqual((await open(late.alice, 'blocks')).typing, ['carol12']);
+  assert.deepEqual((await open(late.bob, 'blocks')).typing, ['carol12']);
+});
+
+test('nobody sees a user typing who shows presence to nobody', async () => {
   const [alice, bob, carol] = await connectMembers('privacy', 'alice9', 'bob9', 'carol9');
-  await setVisibility(server, 'alice9', 'contacts_only');
+  await setVisibility(server, 'alice9', 'nobody');
   await open(bob, 'privacy');
   await open(carol, 'privacy');
   sendStart(alice, 'privacy');
+  await alice.settle();
   sendStart(carol, 'privacy');
   await nextTyping(bob, 'carol9', true);
-  await setVisibility(server, 'alice9', 'nobody');
-  await sleep(1050);
-  sendStart(alice, 'privacy');
-  await alice.settle();
   await sleep(200);
   const received = await bob.settle();
   assert.deepEqual(

@@ -1,14 +1,15 @@
 -- The cached social graph of one user: settings, contacts, blocks and chats, copied from the ledger.
 --
 -- KEYS of the user: graph (hash: both settings, and the length of each list), friends (set), blocked and chats
--- (lists), presence_visibility (string), ticket (string); then, on a single server, the set of all online users.
+-- (lists), presence_visibility (string), ticket (string), blocked_by (list: who blocked the user); then, on a single
+-- server, the set of all online users.
 -- ARGV: operation, then its own arguments.
 --
 -- The ticket is a random number that the first miss writes and a drop removes. So a graph that was read from the
 -- ledger before a drop is refused after it, even when Redis lost its data in between. The lengths turn a graph that
 -- lost one of its keys, or has a foreign value under one, into a miss.
-local graph, friends, blocked, chats, visibility, ticket =
-  KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local graph, friends, blocked, chats, visibility, ticket, blocked_by, online =
+  KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local KEEP_MS = 24 * 60 * 60 * 1000
 local FRESH_MS = 300 * 1000
 local TICKET_MS = 60 * 1000 -- longer than any read of the ledger takes
@@ -17,7 +18,7 @@ local CHUNK = 1000          -- ids per command
 local VISIBILITIES = {everyone = true, contacts_only = true, nobody = true}
 
 local function remove_graph()
-  redis.call('DEL', graph, friends, blocked, chats, visibility, ticket)
+  redis.call('DEL', graph, friends, blocked, blocked_by, chats, visibility, ticket)
 end
 
 local function get_ticket(fresh)
@@ -31,27 +32,28 @@ local function is_complete(record)
   return VISIBILITIES[record[1]] and VISIBILITIES[record[2]]
     and tonumber(record[3]) == redis.call('SCARD', friends)
     and tonumber(record[4]) == redis.call('LLEN', blocked)
-    and tonumber(record[5]) == redis.call('LLEN', chats)
+    and tonumber(record[5]) == redis.call('LLEN', blocked_by)
+    and tonumber(record[6]) == redis.call('LLEN', chats)
 end
 
 local function extend()
-  for _, key in ipairs({graph, friends, blocked, chats}) do redis.call('PEXPIRE', key, KEEP_MS) end
+  for _, key in ipairs({graph, friends, blocked, blocked_by, chats}) do redis.call('PEXPIRE', key, KEEP_MS) end
 end
 
 local operations = {}
 
 -- fresh: a ticket to write if there is none. Returns {0, ticket} on a miss; otherwise {1, ticket, aged,
--- presence_visibility, last_seen_visibility, contacts (only online ones when KEYS has the online set), blocked, chats}.
+-- presence_visibility, last_seen_visibility, contacts (only online ones when KEYS has the online set), blocked, blocked_by, chats}.
 function operations.lookup(fresh)
   local record = redis.call('HMGET', graph, 'presence_visibility', 'last_seen_visibility',
-    'friends', 'blocked', 'chats')
+    'friends', 'blocked', 'blocked_by', 'chats')
   if not is_complete(record) then return {0, get_ticket(fresh)} end
   local shown = redis.call('GET', visibility)
   local aged = not VISIBILITIES[shown or '']
   if redis.call('PTTL', graph) < KEEP_MS / 2 then extend() end
   return {1, aged and get_ticket(fresh) or '0', aged and 1 or 0, aged and record[1] or shown, record[2],
-    KEYS[7] and redis.call('SINTER', friends, KEYS[7]) or redis.call('SMEMBERS', friends),
-    redis.call('LRANGE', blocked, 0, -1), redis.call('LRANGE', chats, 0, -1)}
+    online and redis.call('SINTER', friends, online) or redis.call('SMEMBERS', friends),
+    redis.call('LRANGE', blocked, 0, -1), redis.call('LRANGE', blocked_by, 0, -1), redis.call('LRANGE', chats, 0, -1)}
 end
 
 local function add_ids(command, key, first, count)
@@ -60,17 +62,21 @@ local function add_ids(command, key, first, count)
   end
 end
 
--- ticket, presence_visibility, last_seen_visibility, the number of contacts, blocks and chats, then their ids.
-function operations.put(held, presence, last_seen, contact_count, blocked_count, chat_count)
+-- ticket, presence_visibility, last_seen_visibility, the number of contacts, blocked users, users who
+-- blocked this user, and chats, then their ids.
+function operations.put(held, presence, last_seen, contact_count, blocked_count, blocked_by_count, chat_count)
   if redis.call('GET', ticket) ~= held then return 0 end
-  contact_count, blocked_count, chat_count =
-    tonumber(contact_count), tonumber(blocked_count), tonumber(chat_count)
-  redis.call('DEL', graph, friends, blocked, chats)
-  add_ids('SADD', friends, 8, contact_count)
-  add_ids('RPUSH', blocked, 8 + contact_count, blocked_count)
-  add_ids('RPUSH', chats, 8 + contact_count + blocked_count, chat_count)
+  contact_count, blocked_count = tonumber(contact_count), tonumber(blocked_count)
+  blocked_by_count, chat_count = tonumber(blocked_by_count), tonumber(chat_count)
+  redis.call('DEL', graph, friends, blocked, blocked_by, chats)
+  local blocked_at = 9 + contact_count
+  add_ids('SADD', friends, 9, contact_count)
+  add_ids('RPUSH', blocked, blocked_at, blocked_count)
+  add_ids('RPUSH', blocked_by, blocked_at + blocked_count, blocked_by_count)
+  add_ids('RPUSH', chats, blocked_at + blocked_count + blocked_by_count, chat_count)
   redis.call('HSET', graph, 'presence_visibility', presence, 'last_seen_visibility', last_seen,
-    'friends', redis.call('SCARD', friends), 'blocked', blocked_count, 'chats', chat_count)
+    'friends', redis.call('SCARD', friends), 'blocked', blocked_count, 'blocked_by', blocked_by_count,
+    'chats', chat_count)
   extend()
   redis.call('SET', visibility, presence, 'PX', FRESH_MS)
   return 1
@@ -82,7 +88,7 @@ function operations.drop()
 end
 
 -- An operation fails on a foreign value under these keys: remove all of them and report a miss.
-local ok, answer = pcall(operations[ARGV[1]], unpack(ARGV, 2, 7))
+local ok, answer = pcall(operations[ARGV[1]], unpack(ARGV, 2, 8))
 if ok then return answer end
 remove_graph()
 return ARGV[1] == 'lookup' and {0, get_ticket(ARGV[2])} or 0
