@@ -7,8 +7,11 @@
 
 static bool api_make_space(struct http_listener *listener)
 {
-    struct api_context *context = CONTAINER_OF(listener, struct api_context, listener);
+    struct api_context *context = listener->arg;
     size_t count = listener->connection_count + context->sessions->connections.count;
+    if (listener == &context->operations)
+        return listener->connection_count < API_OPERATIONS_CONNECTIONS_MAX ||
+               http_listener_displace(listener);
     if (context->shedding)
         return false;
     return count < context->connections_max || http_listener_displace(listener) ||

@@ -20,6 +20,9 @@
 /* Why new connections are refused while `shedding`. */
 #define API_SHEDDING_TEXT "memory is short"
 
+/* Connections of operators at a time, beside those of clients. */
+enum { API_OPERATIONS_CONNECTIONS_MAX = 256 };
+
 struct http_route;
 
 /*
@@ -41,6 +44,8 @@ struct api_transport {
 
 struct api_context {
     struct http_listener listener;
+    struct http_listener operations; /* for operators: see api_operations_are_hidden() */
+    bool has_operations;             /* the process has such a listener: ops.listen */
     struct session_context *sessions;
     struct exposition *exposition;
     void (*sample)(void *arg); /* updates metrics before they are shown; may be NULL */
@@ -59,7 +64,15 @@ extern const struct http_listener_owner api_listener_owner;
 
 static inline struct api_context *api_context_of(const struct exchange *exchange)
 {
-    return CONTAINER_OF(exchange->listener, struct api_context, listener);
+    return exchange->listener->arg;
+}
+
+/* Metrics, administration, readiness and the console are hidden from clients of the public listener if they have a
+ * listener of their own, which serves everything. */
+static inline bool api_operations_are_hidden(const struct exchange *exchange)
+{
+    const struct api_context *context = api_context_of(exchange);
+    return context->has_operations && exchange->listener == &context->listener;
 }
 
 /* Answers a ledger status other than OK. */

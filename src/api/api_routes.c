@@ -36,23 +36,42 @@ static const struct http_route ROUTES[] = {
      BUDGET_SETTINGS},
     {HTTP1_GET, "/v1/chats/{chat}/messages", REST_USER, rest_messages_get, BUDGET_READS},
     {HTTP1_POST, "/v1/chats/{chat}/messages", REST_USER, rest_message_post},
+    {HTTP1_GET, "/healthz", REST_OPEN, rest_health},
+    {HTTP1_POST, "/dev/token", REST_OPEN, rest_dev_token},
+};
+
+/* For operators. With ops.listen these have a listener of their own. */
+static const struct http_route OPERATIONS[] = {
     {HTTP1_GET, "/admin/v1/gateways", REST_ADMIN, rest_admin_gateways},
     {HTTP1_GET, "/admin/v1/connections", REST_ADMIN, rest_admin_connections},
     {HTTP1_DELETE, "/admin/v1/connections/{conn_id}", REST_ADMIN, rest_admin_connection_delete},
     {HTTP1_POST, "/admin/v1/drain", REST_ADMIN, rest_admin_drain},
     {HTTP1_POST, "/admin/v1/users/{user}/revoke", REST_ADMIN, rest_admin_revoke},
     {HTTP1_GET, "/admin/v1/explain/{user}", REST_ADMIN, rest_admin_explain},
-    {HTTP1_GET, "/healthz", REST_OPEN, rest_health},
     {HTTP1_GET, "/readyz", REST_OPEN, rest_ready},
     {HTTP1_GET, "/metrics", REST_OPEN, rest_metrics},
-    {HTTP1_POST, "/dev/token", REST_OPEN, rest_dev_token},
 };
+
+/* No page may show these answers in a frame. */
+#define OPERATIONS_HEADERS "Content-Security-Policy: frame-ancestors 'none'\r\n"
 
 enum {
     ROUTE_COUNT = sizeof(ROUTES) / sizeof(ROUTES[0]),
+    OPERATION_COUNT = sizeof(OPERATIONS) / sizeof(OPERATIONS[0]),
     PREFLIGHT_NAMES_BYTES_MAX = 512,
     PREFLIGHT_BYTES_MAX = PREFLIGHT_NAMES_BYTES_MAX + 256,
 };
+
+static const struct http_route *find_api_route(struct exchange *exchange, struct buffer *allowed)
+{
+    const struct http_route *route = http_route_find(ROUTES, ROUTE_COUNT, exchange, allowed);
+    if (route || api_operations_are_hidden(exchange))
+        return route;
+    route = http_route_find(OPERATIONS, OPERATION_COUNT, exchange, allowed);
+    if (route)
+        exchange->route_headers = OPERATIONS_HEADERS;
+    return route;
+}
 
 static const struct http_route *find_transport_route(struct exchange *exchange,
                                                      struct buffer *allowed)
@@ -142,7 +161,7 @@ enum http_head_verdict api_routes_check_head(struct exchange *exchange)
     const struct api_transport *transport = api_context_of(exchange)->transport;
     struct buffer allowed = BUFFER_INIT;
     enum http_head_verdict verdict = HTTP_READ_BODY;
-    exchange->route = http_route_find(ROUTES, ROUTE_COUNT, exchange, &allowed);
+    exchange->route = find_api_route(exchange, &allowed);
     if (!exchange->route)
         exchange->route = find_transport_route(exchange, &allowed);
     if (!exchange->route) {

@@ -17,7 +17,7 @@
 
 enum {
     HOUSEKEEPING_MS = 1000,
-    REPORT_MS = 20, /* report a changed connection count at most this often */
+    REPORT_MS = 200, /* in a fleet: report a changed connection count at most this often */
 };
 
 /* ---- orders from other threads ---- */
@@ -52,7 +52,9 @@ static void on_reload_ordered(struct mail *mail, void *owner)
     use_gateway_keys(gateway, order->keys);
     if (order->tls) {
         tls_context_drop(&gateway->rest.listener.tls);
+        tls_context_drop(&gateway->rest.operations.tls);
         gateway->rest.listener.tls = order->tls;
+        gateway->rest.operations.tls = tls_context_share(order->tls);
     }
     free(order);
 }
@@ -103,12 +105,12 @@ void gateway_report(struct gateway *gateway)
         state_put_gateway(gateway->store, &info);
 }
 
-/* Returns when a changed connection count is due to be reported (monotonic). INT64_MAX: it has not changed,
- * or this is a fleet, where the report of the housekeeping is soon enough. */
+/* Returns when a changed connection count is due to be reported (monotonic): in a single process at once. INT64_MAX: it
+ * has not changed. */
 static int64_t gateway_report_due_ms(const struct gateway *gateway)
 {
     bool reported = gateway->sessions.session_count == gateway->connections_reported;
-    return reported || gateway->parts.fleet ? INT64_MAX : gateway->reported_at_ms + REPORT_MS;
+    return reported ? INT64_MAX : gateway->reported_at_ms + (gateway->parts.fleet ? REPORT_MS : 0);
 }
 
 /* Runs one turn of the loop, then the work that cannot wait for the housekeeping. */
@@ -221,6 +223,24 @@ static void on_client_accepted(void *arg, int fd)
     http_listener_accept(arg, fd);
 }
 
+/* Operators come one by one, so one worker serves them for the process. */
+static bool listen_for_operators(struct gateway *gateway, char error[GATEWAY_ERROR_TEXT_MAX])
+{
+    const struct config *config = gateway->parts.config;
+    struct listener_options options = {
+        .address = config->ops.listen,
+        .accept_queue_max = API_OPERATIONS_CONNECTIONS_MAX,
+        .unsent_bytes_max = config->gateway.socket_unsent_bytes_max,
+    };
+    char why[LISTENER_ERROR_TEXT_MAX];
+    if (gateway->index > 0 || !gateway->rest.has_operations ||
+        listener_open(&gateway->operations, &gateway->loop, &options, on_client_accepted,
+                      &gateway->rest.operations, why))
+        return true;
+    snprintf(error, GATEWAY_ERROR_TEXT_MAX, "ops.listen: %.400s", why);
+    return false;
+}
+
 bool gateway_listen(struct gateway *gateway, uint16_t port, char error[GATEWAY_ERROR_TEXT_MAX])
 {
     const struct config_gateway *config = &gateway->parts.config->gateway;
@@ -239,7 +259,7 @@ bool gateway_listen(struct gateway *gateway, uint16_t port, char error[GATEWAY_E
                  log_sentence(slice_of(strerror(errno))));
     if (listener_open(&gateway->listener, &gateway->loop, &options, on_client_accepted,
                       &gateway->rest.listener, error))
-        return gateway_backends_listen(gateway, error);
+        return listen_for_operators(gateway, error) && gateway_backends_listen(gateway, error);
     if (errno == EADDRINUSE)
         snprintf(
             error, GATEWAY_ERROR_TEXT_MAX,
@@ -252,6 +272,11 @@ bool gateway_listen(struct gateway *gateway, uint16_t port, char error[GATEWAY_E
 uint16_t gateway_port(const struct gateway *gateway)
 {
     return gateway->listener.port;
+}
+
+uint16_t gateway_operations_port(const struct gateway *gateway)
+{
+    return gateway->operations.port;
 }
 
 void gateway_start(struct gateway *gateway)

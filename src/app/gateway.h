@@ -67,6 +67,9 @@ struct gateway *gateway_make(const struct gateway_parts *parts, size_t index);
 bool gateway_listen(struct gateway *gateway, uint16_t port, char error[GATEWAY_ERROR_TEXT_MAX]);
 uint16_t gateway_port(const struct gateway *gateway);
 
+/* The port of ops.listen; only the first gateway of a process has it. */
+uint16_t gateway_operations_port(const struct gateway *gateway);
+
 /* Takes references to the keys and, with TLS, to a context: before the gateway runs, or later to replace
  * them (SIGHUP). Any thread may call it. Returns false when the order could not be queued; the references
  * are taken in every case. */

@@ -160,7 +160,11 @@ static void compose_rest(struct gateway *gateway)
         .metrics = &gateway->metrics,
         .config = gateway->parts.config,
     };
+    rest->listener.arg = rest;
     http_listener_init(&rest->listener);
+    rest->operations = rest->listener;
+    http_listener_init(&rest->operations);
+    rest->has_operations = gateway->parts.config->ops.listen[0] != '\0';
     rest->sessions = &gateway->sessions;
     rest->exposition = gateway->parts.exposition;
     rest->sample = gateway_sample;
@@ -220,6 +224,7 @@ struct gateway *gateway_make(const struct gateway_parts *parts, size_t index)
     gateway->parts = *parts;
     gateway->index = index;
     gateway->listener.source.fd = -1;
+    gateway->operations.source.fd = -1;
     gateway->fd_passing.source.fd = -1;
     random_init_system(&gateway->random);
     encoder_init(&gateway->encoder);
@@ -270,6 +275,7 @@ void gateway_free(struct gateway **gateway)
     encoder_free(&freed->encoder);
     stream_set_free(&freed->streams);
     tls_context_drop(&freed->rest.listener.tls);
+    tls_context_drop(&freed->rest.operations.tls);
     loop_free(&freed->loop);
     free(freed);
 }

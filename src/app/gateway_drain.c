@@ -43,6 +43,8 @@ void gateway_on_drain_timeout(struct wheel_timer *timer)
     fd_passing_close(&gateway->fd_passing);
     http_listener_shut(&gateway->rest.listener);
     http_listener_close_all(&gateway->rest.listener);
+    http_listener_shut(&gateway->rest.operations);
+    http_listener_close_all(&gateway->rest.operations);
 }
 
 void gateway_start_drain(struct gateway *gateway)
@@ -74,6 +76,7 @@ void gateway_stop(struct gateway *gateway)
     fd_passing_close(&gateway->fd_passing);
     http_listener_shut(
         &gateway->rest.listener); /* for connections that the mailbox may still hold */
+    http_listener_shut(&gateway->rest.operations);
 }
 
 /* Each port refuses new work by now, so completions that start operations come to an end. */
@@ -102,6 +105,10 @@ bool gateway_is_drained(struct gateway *gateway)
         return false;
     http_listener_close_idle(&gateway->rest.listener);
     if (gateway->rest.listener.connection_count)
+        return false;
+    listener_close(&gateway->operations); /* operators see the drain until its end */
+    http_listener_close_idle(&gateway->rest.operations);
+    if (gateway->rest.operations.connection_count)
         return false;
     if (!gateway->last_seen.flushing)
         last_seen_flush(&gateway->last_seen);

@@ -31,6 +31,7 @@ struct gateway {
     struct mailbox mailbox;
     struct stream_set streams;
     struct listener listener;
+    struct listener operations;   /* for operators; the first gateway of a process has it */
     struct fd_passing fd_passing; /* connections from other processes on this port */
     struct encoder encoder;
     struct router router;

@@ -104,23 +104,34 @@ static bool start_gateways(struct server *server)
     return true;
 }
 
-/* Prints the address once, when all gateways run. */
-static void print_address_when_started(struct server *server)
+static void print_server_url(const struct server *server, const char *what, const char *listen,
+                             uint16_t port, const char *note)
 {
     struct address address;
+    address_parse(slice_of(listen), &address);
+    printf("rollcall: %s %s://%s%.*s%s:%u/%s\n", what, server->parts.tls ? "https" : "http",
+           address.is_ipv6 ? "[" : "", SLICE_FORMAT(address.host), address.is_ipv6 ? "]" : "", port,
+           note);
+}
+
+/* Prints the addresses once, when all gateways run. */
+static void print_address_when_started(struct server *server)
+{
     const struct config *config = server->config;
+    const struct fleet *fleet = server->parts.gateway.fleet;
+    const struct gateway *first = server->gateways[0];
     bool all_run = atomic_load(&server->claimed_count) == server->parts.gateway.workers;
     if (!all_run || server->address_printed || atomic_load(&server->refused))
         return;
     server->address_printed = true;
     log_info("serving", "node=%s workers=%zu port=%u", log_quote(slice_of(config->gateway.node_id)),
-             server->parts.gateway.workers, gateway_port(server->gateways[0]));
-    address_parse(slice_of(config->gateway.listen), &address);
-    const struct fleet *fleet = server->parts.gateway.fleet;
+             server->parts.gateway.workers, gateway_port(first));
     bool is_waiting = fleet && atomic_load(&fleet->is_waiting);
-    printf("rollcall: open %s://%s%.*s%s:%u/%s\n", server->parts.tls ? "https" : "http",
-           address.is_ipv6 ? "[" : "", SLICE_FORMAT(address.host), address.is_ipv6 ? "]" : "",
-           gateway_port(server->gateways[0]), is_waiting ? " when Redis answers" : "");
+    print_server_url(server, "open", config->gateway.listen, gateway_port(first),
+                     is_waiting ? " when Redis answers" : "");
+    if (config->ops.listen[0])
+        print_server_url(server, "operations at", config->ops.listen,
+                         gateway_operations_port(first), "");
     fflush(stdout);
 }
 

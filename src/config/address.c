@@ -1,6 +1,7 @@
 #include "config/address.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <strings.h>
 
 static bool parse_address_port(struct slice text, uint16_t *port)
@@ -65,6 +66,18 @@ bool address_is_loopback(const struct address *address)
         return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
     return address->host.len == strlen("localhost") &&
            strncasecmp(address->host.data, "localhost", address->host.len) == 0;
+}
+
+bool address_names_loopback(struct slice text)
+{
+    char with_port[ADDRESS_HOST_MAX + 8];
+    struct address address;
+    if (address_parse(text, &address))
+        return address_is_loopback(&address);
+    int len = snprintf(with_port, sizeof(with_port), "%.*s:0", SLICE_FORMAT(text));
+    return len < (int)sizeof(with_port) &&
+           address_parse((struct slice){with_port, (size_t)len}, &address) &&
+           address_is_loopback(&address);
 }
 
 bool address_is_any(const struct address *address)

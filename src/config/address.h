@@ -25,6 +25,9 @@ bool address_parse(struct slice text, struct address *out);
  * whatever they resolve to. */
 bool address_is_loopback(const struct address *address);
 
+/* Does the same for HOST or HOST:PORT, as a Host header or an origin has it. */
+bool address_names_loopback(struct slice text);
+
 /* Returns whether it is 0.0.0.0 or ::, all addresses of the machine: fine to listen on, not to
  * connect to. */
 bool address_is_any(const struct address *address);

@@ -76,6 +76,27 @@ static void host_length_is_bounded(void **state)
     assert_false(address_parse((struct slice){text, ADDRESS_HOST_MAX + 4}, &address));
 }
 
+static void loopback_names_of_hosts_and_origins(void **state)
+{
+    (void)state;
+    static const char *const local[] = {"localhost",   "LOCALHOST:80", "127.0.0.1",
+                                        "127.9.9.9:1", "[::1]",        "[::1]:8080"};
+    static const char *const remote[] = {"",
+                                         "example.org",
+                                         "localhost.example.org",
+                                         "10.0.0.1",
+                                         "[::2]",
+                                         "127.0.0.1.nip.io",
+                                         "localhost@example.org",
+                                         "0.0.0.0",
+                                         "localhost:80:80"};
+    for (size_t i = 0; i < sizeof(local) / sizeof(local[0]); i++)
+        assert_true(address_names_loopback(slice_of(local[i])));
+    for (size_t i = 0; i < sizeof(remote) / sizeof(remote[0]); i++)
+        assert_false(address_names_loopback(slice_of(remote[i])));
+    assert_false(address_names_loopback(SLICE_NONE));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -83,6 +104,7 @@ int main(void)
         cmocka_unit_test(invalid_addresses_are_refused),
         cmocka_unit_test(any_address_is_recognised),
         cmocka_unit_test(host_length_is_bounded),
+        cmocka_unit_test(loopback_names_of_hosts_and_origins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

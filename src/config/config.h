@@ -133,6 +133,10 @@ struct config_gateway {
     } shutdown;
 };
 
+struct config_ops {
+    const char *listen; /* HOST:PORT for operators; empty: gateway.listen */
+};
+
 struct config_presence {
     int64_t expiry_window_ms; /* length of a lease */
     int64_t idle_ms;
@@ -247,6 +251,7 @@ struct config {
         enum timing_profile profile;
     } timing;
     struct config_gateway gateway;
+    struct config_ops ops;
     struct config_presence presence;
     struct config_typing typing;
     struct config_call call;

@@ -121,6 +121,7 @@ bool config_check(const struct config *config, struct config_error *error)
            check_config_tls("peer.tls", config->peer.tls.certificate_file,
                             config->peer.tls.key_file, error) &&
            check_config_loopback(config, "gateway.listen", config->gateway.listen, error) &&
+           check_config_loopback(config, "ops.listen", config->ops.listen, error) &&
            check_config_loopback(config, "peer.listen", config->peer.listen, error) &&
            check_config_loopback(config, "ledger.http_listen", config->ledger.http_listen, error);
 }

@@ -1,5 +1,6 @@
 #include "http/exchange.h"
 
+#include "config/address.h"
 #include "http/http_connection.h"
 #include "text/json.h"
 
@@ -96,6 +97,8 @@ void exchange_reply(struct exchange **exchange, unsigned status, const char *con
         buffer_printf(out, "Content-Type: %s\r\nContent-Length: %zu\r\n", content_type, body.len);
     exchange_write_cors_headers(out, *exchange);
     buffer_append_text(out, headers);
+    if ((*exchange)->route_headers)
+        buffer_append_text(out, (*exchange)->route_headers);
     if (connection->close_after)
         buffer_append_text(out, "Connection: close\r\n");
     buffer_append_text(out, "\r\n");
@@ -175,12 +178,30 @@ struct slice exchange_token(const struct exchange *exchange)
     return item.data ? slice_after(item, prefix.len) : SLICE_NONE;
 }
 
+static bool is_loopback_origin(struct slice origin)
+{
+    struct slice scheme;
+    struct slice rest = slice_split(origin, ':', &scheme);
+    return (slice_is(scheme, "http") || slice_is(scheme, "https")) &&
+           slice_starts_with(rest, SLICE("//")) && address_names_loopback(slice_after(rest, 2));
+}
+
+bool exchange_is_local(const struct exchange *exchange)
+{
+    struct slice origin = http1_header(&exchange->head, SLICE("Origin"));
+    return address_names_loopback(http1_header(&exchange->head, SLICE("Host"))) &&
+           (!origin.data || is_loopback_origin(origin));
+}
+
 bool exchange_origin_allowed(const struct exchange *exchange)
 {
-    const struct config_list *allowed = &exchange->listener->config->gateway.allowed_origins;
+    const struct config *config = exchange->listener->config;
+    const struct config_list *allowed = &config->gateway.allowed_origins;
     struct slice origin = http1_header(&exchange->head, SLICE("Origin"));
-    if (!origin.data || allowed->count == 0)
+    if (!origin.data)
         return true;
+    if (allowed->count == 0)
+        return !config->auth.dev || is_loopback_origin(origin);
     for (size_t i = 0; i < allowed->count; i++)
         if (slice_is(origin, allowed->items[i]))
             return true;

@@ -39,7 +39,8 @@ struct exchange {
     struct buffer body;
     struct slice parameters[EXCHANGE_PARAMETERS_MAX]; /* the {…} of the route's path, decoded */
     char parameter_bytes[EXCHANGE_PARAMETERS_MAX][EXCHANGE_PARAMETER_BYTES_MAX];
-    struct identity identity;          /* if the route needs a token */
+    struct identity identity;  /* if the route needs a token */
+    const char *route_headers; /* of each answer of its route, complete lines; may be NULL */
     exchange_gone_hook on_client_gone; /* see exchange_hold() */
     void *gone_arg;
     exchange_ended_hook on_ended; /* see exchange_watch() */
@@ -87,7 +88,12 @@ bool exchange_query(const struct exchange *exchange, struct slice name, char *ou
  * SLICE_NONE without one. */
 struct slice exchange_token(const struct exchange *exchange);
 
-/* Whether the request's Origin, if it has one, is allowed. */
+/* Whether the request's Origin, if it has one, is allowed. A development server without a list of origins allows pages
+ * of this machine only. */
 bool exchange_origin_allowed(const struct exchange *exchange);
+
+/* Whether the request names this machine as its host, and comes from a page of this machine or from no page: so it comes
+ * from no website, not even from one whose name was made to lead here. */
+bool exchange_is_local(const struct exchange *exchange);
 
 #endif

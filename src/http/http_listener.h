@@ -5,8 +5,8 @@
  *                                                                              │ owner->answer()
  *                                                answer ◄──exchange_reply…()───┘
  *
- * The owner embeds the listener in a struct of its own, which it finds again by CONTAINER_OF, and serves the
- * resources: a gateway's are in api/api_context.h. This folder has none.
+ * The owner finds its own struct by `arg`, or by CONTAINER_OF if it embeds the listener, and serves the resources: a
+ * gateway's are in api/api_context.h. This folder has none.
  *
  * One thread, that of the loop.
  */
@@ -51,6 +51,7 @@ struct http_listener_owner {
 
 struct http_listener {
     const struct http_listener_owner *owner;
+    void *arg; /* the owner's */
     struct loop *loop;
     struct stream_set *streams;
     struct metrics *metrics;

@@ -20,10 +20,13 @@ static void on_admin_gateways_listed(void *arg, enum state_status status,
     json_write_object(&json);
     json_write_key(&json, SLICE("gateways"));
     json_write_array(&json);
+    const struct session_context *own = api_context_of(exchange)->sessions;
     for (size_t i = 0; i < count; i++) {
+        bool is_own = slice_equal(gateways[i].gateway_id, own->gateway_id);
+        size_t connections = is_own ? own->session_count : gateways[i].connections;
         json_write_object(&json);
         json_write_key_string(&json, SLICE("server_id"), gateways[i].gateway_id);
-        json_write_key_int(&json, SLICE("connections"), (int64_t)gateways[i].connections);
+        json_write_key_int(&json, SLICE("connections"), (int64_t)connections);
         admin_write_time(&json, SLICE("started_at"), gateways[i].started_at_ms);
         json_write_key_bool(&json, SLICE("draining"), gateways[i].draining);
         json_write_object_end(&json);

@@ -3,7 +3,8 @@
 #include "api/assets.h"
 
 #define SECURITY_HEADERS                                                                           \
-    "Content-Security-Policy: default-src 'self'; connect-src 'self' ws: wss:\r\n"                 \
+    "Content-Security-Policy: default-src 'self'; connect-src 'self' ws: wss:; "                   \
+    "frame-ancestors 'none'\r\n"                                                                   \
     "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"                          \
     "Cache-Control: no-cache\r\n"
 
@@ -18,7 +19,9 @@ static struct slice choose_asset(struct exchange *exchange)
 void rest_asset(struct exchange *exchange)
 {
     struct slice path = choose_asset(exchange);
-    for (const struct asset *asset = ASSETS; asset->path; asset++)
+    bool is_public = slice_is(path, "/openapi.json") || slice_starts_with(path, SLICE("/client/"));
+    bool is_hidden = !is_public && api_operations_are_hidden(exchange);
+    for (const struct asset *asset = ASSETS; asset->path && !is_hidden; asset++)
         if (slice_is(path, asset->path)) {
             exchange_reply(&exchange, 200, asset->content_type, SECURITY_HEADERS,
                            (struct slice){(const char *)asset->bytes, asset->len});

@@ -1,4 +1,5 @@
-/* POST /dev/token {"user":"alice"} → {"token":"…"}, only with --dev. */
+/* POST /dev/token {"user":"alice"} → {"token":"…"}, only with --dev, and only for this machine: no website may log in as
+ * somebody. */
 #include "api/api_routes.h"
 
 enum { DEV_TOKEN_TTL_MS = 3600 * 1000 };
@@ -11,6 +12,12 @@ void rest_dev_token(struct exchange *exchange)
     struct slice user;
     if (!context->dev_signer) {
         exchange_error(&exchange, 404, ERROR_NOT_FOUND, "there is nothing at this path");
+        return;
+    }
+    if (!exchange_is_local(exchange)) {
+        exchange_error(&exchange, 403, ERROR_FORBIDDEN,
+                       "tokens are for pages of this machine: open http://localhost or "
+                       "http://127.0.0.1 with the port of the server");
         return;
     }
     if (!api_read_json(&exchange))

@@ -145,12 +145,11 @@ void peer_hub_learn(struct peer_hub *hub, const struct peer_hub_entry *entries, 
 
 static void on_accepted_peer_opened(struct peer_link *link, void *arg, struct slice name)
 {
+    (void)link;
     struct roster_entry *entry = arg;
     pending_peers_remove(&entry->hub->pending, &entry->pending);
     entry->is_self = slice_equal(name, entry->hub->options.name);
-    if (entry->is_self)
-        peer_link_close(link, "closed"); /* this hub dialled itself; its dialler ends too */
-    else
+    if (!entry->is_self) /* else this hub dialled itself: its dialler ends the link */
         peer_roster_opened(entry, name);
 }
 

@@ -339,7 +339,7 @@ test('a client that expects 100-continue gets it before the answer', async () =>
 });
 
 test('CORS headers allow requests of other origins', async () => {
-  const origin = 'https://app.example';
+  const origin = 'http://localhost:5173';
   const preflight = await fetch(`${server.url}v1/me`, {
     method: 'OPTIONS',
     headers: { Origin: origin, 'Access-Control-Request-Method': 'PATCH' },

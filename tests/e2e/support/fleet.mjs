@@ -43,12 +43,14 @@ export const REALTIME = { 'timing.profile': 'realtime' };
 export const REALTIME_WINDOW_MS = 15000;
 
 /**
- * Starts a gateway for each name. `stateOf(name)` may return another Redis URL for a gateway.
+ * Starts a gateway for each name. `stateOf(name)` may return another Redis URL for a gateway. With `operations`
+ * each has a listener for operators, at `server.operations`.
  *
- * @param {{redis: {url: string}, gateways?: string[], settings?: object, stateOf?: (name: string) => string}}
+ * @param {{redis: {url: string}, gateways?: string[], settings?: object, stateOf?: (name: string) => string,
+ *          operations?: boolean}}
  *        options
  */
-export async function startFleet({ redis, gateways = ['gw-001', 'gw-002'], settings = {}, stateOf }) {
+export async function startFleet({ redis, gateways = ['gw-001', 'gw-002'], settings = {}, stateOf, operations = false }) {
   const dataDir = await mkdtemp(join(tmpdir(), 'rollcall-fleet-'));
   const ledger = await makeLedger();
   await ledger.start();
@@ -59,7 +61,8 @@ export async function startFleet({ redis, gateways = ['gw-001', 'gw-002'], setti
 
     /** Starts one more gateway; waits until it is ready unless `ready` is false. */
     async start(name, { settings: own = {}, env, state = stateOf?.(name) ?? redis.url, ready = true } = {}) {
-      const [peerPort] = await freePorts(1);
+      const [peerPort, operationsPort] = await freePorts(2);
+      const ops = operations ? { 'ops.listen': `127.0.0.1:${operationsPort}` } : {};
       const server = await startServer({
         dataDir,
         env,
@@ -67,11 +70,12 @@ export async function startFleet({ redis, gateways = ['gw-001', 'gw-002'], setti
           '--node-id', name, '--workers', '1', '--state', state, '--ledger', ledger.url,
           '--peer-listen', `127.0.0.1:${peerPort}`,
         ],
-        settings: { 'peer.secret': PEER_SECRET, ...settings, ...own },
+        settings: { 'peer.secret': PEER_SECRET, ...ops, ...settings, ...own },
       });
+      server.operations = operations ? { url: `http://127.0.0.1:${operationsPort}/`, port: operationsPort } : server;
       server.peer = `127.0.0.1:${peerPort}`;
       running.set(name, server);
-      if (ready) await eventually(() => isReady(server), `${name} is ready`);
+      if (ready) await eventually(() => isReady(server.operations), `${name} is ready`);
       return server;
     },
 
@@ -83,7 +87,7 @@ export async function startFleet({ redis, gateways = ['gw-001', 'gw-002'], setti
     /** Waits until every gateway has links to all others. */
     waitUntilLinked: () =>
       eventually(async () => {
-        const links = await Promise.all(fleet.gateways.map((server) => metric(server, 'peer_links_open')));
+        const links = await Promise.all(fleet.gateways.map(({ operations: at }) => metric(at, 'peer_links_open')));
         return links.every((count) => count >= running.size - 1);
       }, 'the gateways are linked'),
 
