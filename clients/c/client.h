@@ -120,6 +120,7 @@ struct rollcall {
 
     struct outgoing *outbox;
     size_t outbox_count;
+    bool outbox_limited; /* RATE_LIMITED: one message at a time, until all are acknowledged */
     struct chat *chats;
     size_t chat_count;
     struct subscribed_user *subscribed;
@@ -207,7 +208,8 @@ void outbox_reset(struct rollcall *client);
 int64_t outbox_due_ms(const struct rollcall *client);
 /* Removes and returns the message; the caller frees it with outgoing_free(). NULL: there is none. */
 struct outgoing *outbox_detach(struct rollcall *client, const char *client_message_id);
-void outbox_refused(struct rollcall *client, const char *client_message_id, int64_t after_ms);
+void outbox_refused(struct rollcall *client, const char *client_message_id, bool limited,
+                    int64_t after_ms);
 void outgoing_free(struct outgoing **message);
 void outbox_free(struct rollcall *client);
 

@@ -287,14 +287,14 @@ static void on_message_refused(struct rollcall *client, struct rollcall_event *e
 static bool on_error(struct rollcall *client, const struct fields *fields,
                      struct rollcall_event *event)
 {
-    bool temporary = slice_is(fields->code, "RATE_LIMITED") ||
-                     slice_is(fields->code, "SERVER_BUSY") ||
+    bool limited = slice_is(fields->code, "RATE_LIMITED");
+    bool temporary = limited || slice_is(fields->code, "SERVER_BUSY") ||
                      slice_is(fields->code, "SERVICE_UNAVAILABLE");
     int64_t after_ms = client_milliseconds(fields->retry_after_s);
     event->type = ROLLCALL_EVENT_ERROR;
     if (fields->client_message_id.data) {
         if (temporary)
-            outbox_refused(client, event->client_message_id, after_ms);
+            outbox_refused(client, event->client_message_id, limited, after_ms);
         else
             on_message_refused(client, event);
         return true;

@@ -83,6 +83,43 @@ static void test_temporary_refusals_are_retried_after_the_given_time(void **stat
     assert_null(strstr(fixture->log, "refused"));
 }
 
+/* The server answers the message with this id, in the chat with the same id. */
+static void answer_message(struct fixture *fixture, const char *answer, const char *id)
+{
+    char json[256];
+    snprintf(json, sizeof(json), "{%s,\"chat_id\":\"%s\",\"client_message_id\":\"%s\"}", answer, id,
+             id);
+    fixture_send(fixture, json);
+}
+
+/* The server counts all chats together, so it would refuse most of them again. */
+static void test_rate_limited_chats_take_turns(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const IDS[] = {"id-1", "id-2", "id-3"};
+    for (size_t i = 0; i < 3; i++)
+        rollcall_send(fixture->client, IDS[i], IDS[i], "hello");
+    fixture_connect(fixture);
+    for (size_t i = 0; i < 3; i++)
+        fixture_expect(fixture, "send_message");
+    for (size_t i = 0; i < 3; i++)
+        answer_message(fixture,
+                       "\"type\":\"error\",\"code\":\"RATE_LIMITED\",\"retry_after_seconds\":1",
+                       IDS[i]);
+    fixture_advance(fixture, 1000);
+    for (size_t i = 0; i < 3; i++) {
+        assert_non_null(strstr(fixture_expect(fixture, "send_message"), IDS[i]));
+        fixture_expect_no(fixture, "send_message");
+        answer_message(fixture, "\"type\":\"message_ack\",\"message_id\":\"m\",\"sequence\":1",
+                       IDS[i]);
+    }
+    rollcall_send(fixture->client, "id-1", "id-4", "later");
+    rollcall_send(fixture->client, "id-2", "id-5", "later");
+    fixture_advance(fixture, 0);
+    fixture_expect(fixture, "send_message"); /* nothing is limited any more */
+    fixture_expect(fixture, "send_message");
+}
+
 static void test_final_refusal_lets_the_next_message_go(void **state)
 {
     struct fixture *fixture = *state;
@@ -440,6 +477,7 @@ int main(void)
         TEST(test_one_message_per_chat_is_pending_at_a_time),
         TEST(test_unacknowledged_messages_are_resent_in_order_with_their_ids),
         TEST(test_temporary_refusals_are_retried_after_the_given_time),
+        TEST(test_rate_limited_chats_take_turns),
         TEST(test_final_refusal_lets_the_next_message_go),
         TEST(test_message_without_answer_is_resent),
         TEST(test_outbox_is_bounded),

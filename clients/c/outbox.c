@@ -1,4 +1,7 @@
-/* Pending messages: kept until they are acknowledged or finally refused, one at a time per chat. */
+/*
+ * Pending messages: kept until they are acknowledged or finally refused, one at a time per chat. The server limits a
+ * user's messages in all chats together, so after RATE_LIMITED it is one at a time in all chats, until none is left.
+ */
 #include "client.h"
 
 #include "base/ulid.h"
@@ -104,10 +107,21 @@ static bool outbox_transmit(struct rollcall *client, const struct outgoing *mess
     return sent;
 }
 
+/* Until when a message that was sent or refused keeps all others back; 0: not at all. */
+static int64_t outbox_blocked_ms(const struct rollcall *client)
+{
+    int64_t blocked_ms = 0;
+    for (const struct outgoing *at = client->outbox; client->outbox_limited && at; at = at->next)
+        if (at->command.due_ms > blocked_ms)
+            blocked_ms = at->command.due_ms;
+    return blocked_ms;
+}
+
 void outbox_flush(struct rollcall *client)
 {
     int64_t now_ms = client->clock.now_ms;
-    for (struct outgoing *at = client->outbox; at; at = at->next)
+    for (struct outgoing *at = client->outbox; at && outbox_blocked_ms(client) <= now_ms;
+         at = at->next)
         if (repeated_command_is_due(&at->command, now_ms) && outbox_is_first_of_chat(client, at))
             repeated_command_sent(client, &at->command, outbox_transmit(client, at));
 }
@@ -118,11 +132,13 @@ int64_t outbox_due_ms(const struct rollcall *client)
     for (const struct outgoing *at = client->outbox; at; at = at->next)
         if (at->command.due_ms < due_ms && outbox_is_first_of_chat(client, at))
             due_ms = at->command.due_ms;
-    return due_ms;
+    int64_t blocked_ms = outbox_blocked_ms(client);
+    return due_ms > blocked_ms ? due_ms : blocked_ms;
 }
 
 void outbox_reset(struct rollcall *client)
 {
+    client->outbox_limited = false;
     for (struct outgoing *at = client->outbox; at; at = at->next)
         repeated_command_reset(&at->command, true);
 }
@@ -135,12 +151,15 @@ struct outgoing *outbox_detach(struct rollcall *client, const char *client_messa
         *at = found->next;
         client->outbox_count--;
     }
+    client->outbox_limited &= client->outbox_count > 0;
     return found;
 }
 
-void outbox_refused(struct rollcall *client, const char *client_message_id, int64_t after_ms)
+void outbox_refused(struct rollcall *client, const char *client_message_id, bool limited,
+                    int64_t after_ms)
 {
     struct outgoing *message = *outbox_find(client, client_message_id);
+    client->outbox_limited |= limited && message;
     if (message)
         repeated_command_refused(client, &message->command, after_ms);
 }

@@ -5,6 +5,10 @@
  * then it is sent again, with the same `client_message_id`, after a lost connection, a missing
  * reply and every temporary error; the server recognises the repetition. One message per chat is in
  * flight, so that the next message cannot overtake a retry.
+ *
+ * The server limits a user's messages in all chats together. After RATE_LIMITED the chats take turns, one message at a
+ * time, each after the time that the server names; otherwise all would be refused again and again. Such a refusal does
+ * not count as a failed attempt.
  */
 import { RollcallError } from './error.js';
 import { retryDelayMs } from './backoff.js';
@@ -23,6 +27,8 @@ export class Outbox {
   #queues = new Map();
   #draining = new Set();
   #size = 0;
+  #isLimited = false;
+  #turns = { last: Promise.resolve(), waiting: 0 };
 
   /** `send(entry)` promises the acknowledgement of {chatId, clientMessageId, body}. */
   constructor({ timers, random, send, isOpen }) {
@@ -64,6 +70,8 @@ export class Outbox {
     this.#queues.clear();
     this.#draining.clear();
     this.#size = 0;
+    this.#isLimited = false;
+    this.#turns = { last: Promise.resolve(), waiting: 0 };
     for (const entry of entries) entry.reject(error);
   }
 
@@ -72,22 +80,41 @@ export class Outbox {
     this.#draining.add(chatId);
     const queue = this.#queues.get(chatId);
     while (queue.length > 0 && this.#isOpen() && this.#queues.get(chatId) === queue) {
-      await this.#attempt(queue[0]);
+      await (this.#isLimited ? this.#inTurn(() => this.#attempt(queue[0])) : this.#attempt(queue[0]));
     }
     if (this.#queues.get(chatId) !== queue) return;
     this.#draining.delete(chatId);
     if (queue.length === 0) this.#queues.delete(chatId);
   }
 
+  /** Runs `work` when all that came before has ended. */
+  async #inTurn(work) {
+    const turns = this.#turns;
+    const earlier = turns.last;
+    let end;
+    turns.last = new Promise((resolve) => {
+      end = resolve;
+    });
+    turns.waiting += 1;
+    await earlier;
+    await work();
+    turns.waiting -= 1;
+    if (turns === this.#turns) this.#isLimited &&= turns.waiting > 0;
+    end();
+  }
+
   async #attempt(entry) {
+    if (!this.#isOpen()) return; // the connection was lost while others had their turns
     try {
       const ack = await this.#send(entry);
       if (this.#remove(entry)) entry.resolve(ack);
     } catch (error) {
       if (error.code === 'DISCONNECTED') return;
-      entry.attempts += 1;
+      const isLimited = error.code === 'RATE_LIMITED' && error.retryAfterSeconds > 0;
+      if (isLimited) this.#isLimited = true;
+      else entry.attempts += 1;
       if (error.retryable && entry.attempts < SEND_ATTEMPTS_MAX) {
-        await this.#timers.pause(retryDelayMs(error, entry.attempts - 1, this.#random));
+        await this.#timers.pause(retryDelayMs(error, Math.max(entry.attempts - 1, 0), this.#random));
       } else if (this.#remove(entry)) {
         entry.reject(error);
       }

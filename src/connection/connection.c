@@ -244,10 +244,10 @@ static void on_connection_bytes(struct stream *stream, char *data, size_t len)
                 !connection_send_frame(connection, WEBSOCKET_OPCODE_PONG,
                                        (struct slice){message.data, message.len}, PONG_KEY))
                 connection_fail(connection);
-            connection_exceed(connection, CONNECTION_CONTROL_WEIGHT);
+            connection_exceed(connection);
             break;
         case WEBSOCKET_PONG:
-            connection_exceed(connection, CONNECTION_CONTROL_WEIGHT);
+            connection_exceed(connection);
             break;
         case WEBSOCKET_CLOSE:
         case WEBSOCKET_ERROR:

@@ -129,9 +129,7 @@ enum { CONNECTION_UNAUTHENTICATED_BYTES_MAX = 16384 };
 enum { CONNECTION_OWED_MAX_MS = 10000 };
 
 enum {
-    CONNECTION_CONTROL_WEIGHT = 1, /* of a ping or pong: 20 per second, 100 at once are tolerated */
-    CONNECTION_REFUSAL_WEIGHT = 4, /* of a refusal: 5 per second, 25 at once */
-    CONNECTION_TOLERATED_PER_SECOND = 20,
+    CONNECTION_TOLERATED_PER_SECOND = 20, /* a client that retries when it is told to stays below */
     CONNECTION_TOLERATED_BURST = 100,
     CONNECTION_THROTTLE_MS = 1000, /* and at most a quarter of the heartbeat timeout */
     CONNECTION_FLOOD_MAX_MS = 10000,
@@ -224,9 +222,9 @@ bool connection_send_frame(struct connection *connection, enum websocket_opcode 
  * turn, so that the caller may be iterating over connections. */
 void connection_fail(struct connection *connection);
 
-/* The client sent a control frame or something beyond its limits: takes `weight` from its tolerance. May throttle or end
- * the connection, so it is the last thing to do with a message. */
-void connection_exceed(struct connection *connection, unsigned weight);
+/* The client sent a control frame or something beyond its limits: takes from its tolerance. May throttle or end the
+ * connection, so it is the last thing to do with a message. */
+void connection_exceed(struct connection *connection);
 
 /* Sends the client the reason and when to reconnect, then closes. Does nothing unless OPEN. */
 void connection_end(struct connection *connection, enum closing_reason reason,

@@ -50,14 +50,14 @@ static void note_connection_flood(struct connection *connection)
              CONNECTION_THROTTLE_MS, CONNECTION_FLOOD_MAX_MS);
 }
 
-void connection_exceed(struct connection *connection, unsigned weight)
+void connection_exceed(struct connection *connection)
 {
     int64_t now_ms = connection_now_ms(connection), retry_after_ms;
     if (connection->state != CONNECTION_OPEN)
         return;
     if (is_connection_calm(connection))
         connection->flooding_since_ms = 0;
-    if (rate_limit_take(&connection->tolerance, &TOLERANCE, weight * TOLERANCE.interval_us, now_ms,
+    if (rate_limit_take(&connection->tolerance, &TOLERANCE, TOLERANCE.interval_us, now_ms,
                         &retry_after_ms))
         return;
     if (!connection->flooding_since_ms) {

@@ -57,7 +57,7 @@ static int64_t flood(unsigned opcode, const char *payload, int64_t duration_ms)
 
 static void expect_flood_is_closed(unsigned opcode, const char *payload)
 {
-    assert_in_range(flood(opcode, payload, 20000), CONNECTION_FLOOD_MAX_MS, 14000);
+    assert_in_range(flood(opcode, payload, 30000), CONNECTION_FLOOD_MAX_MS, 18000);
     assert_true(client_has(&alice, "\"reason\":\"rate_limited\""));
     assert_true(client_has(&alice, "\"reconnect_after_ms\":10000"));
     client_expect_close(&alice, 4004);

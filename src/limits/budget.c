@@ -9,7 +9,7 @@
 #define HOUR_US (60 * MINUTE_US)
 
 /* A user may be refused so often over HTTP before the answers are held back. */
-enum { REFUSALS_PER_SECOND = 5, REFUSALS_BURST = 25 };
+enum { REFUSALS_PER_SECOND = 20, REFUSALS_BURST = 100 };
 
 static const enum metric REFUSED_METRICS[BUDGET_CLASS_COUNT] = {
     [BUDGET_MESSAGES] = METRIC_LIMITS_REFUSED_MESSAGES,

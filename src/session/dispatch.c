@@ -83,7 +83,7 @@ static void dispatch_never_refused(struct session *session, const struct message
     bool is_within_rate = dispatch_within_rate(session, &retry_after_ms);
     COMMANDS[message->type].handle(session, message);
     if (!is_within_rate)
-        connection_exceed(connection, CONNECTION_REFUSAL_WEIGHT);
+        connection_exceed(connection);
 }
 
 void dispatch_invalid(struct session *session, const struct message *message, const char *problem)

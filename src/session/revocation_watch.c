@@ -39,7 +39,8 @@ static void set_watch_state(struct revocation_watch *watch, enum revocations_sta
     watch->revocations.state = state;
     if (state == REVOCATIONS_UNKNOWN)
         log_warn("revocations_unknown", "effect=%s",
-                 log_sentence(SLICE("the ledger does not answer: revoked tokens are accepted until it does")));
+                 log_sentence(SLICE(
+                     "the ledger does not answer: revoked tokens are accepted until it does")));
     loop_defer(context->loop, &context->verify);
 }
 

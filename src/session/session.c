@@ -42,7 +42,7 @@ void session_refuse_rate(struct session *session, const struct message *command,
                          int64_t retry_after_ms)
 {
     session_refuse(session, command, ERROR_RATE_LIMITED, text, retry_after_ms);
-    connection_exceed(&session->connection, CONNECTION_REFUSAL_WEIGHT);
+    connection_exceed(&session->connection);
 }
 
 /* ---- finding sessions ---- */

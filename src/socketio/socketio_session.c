@@ -67,7 +67,7 @@ static void receive_socketio_event(struct socketio_session *socketio,
     metrics_count(session->context->metrics, METRIC_MESSAGES_IN);
     socketio->attachments_left = (uint8_t)packet->attachments;
     if (packet->empty) { /* ignored, as by the reference server */
-        connection_exceed(&session->connection, CONNECTION_CONTROL_WEIGHT);
+        connection_exceed(&session->connection);
         return;
     }
     if (!socketio_decode(&session->context->scratch, packet, &message, &problem))
@@ -87,7 +87,7 @@ static void receive_connected_packet(struct socketio_session *socketio,
     case SOCKETIO_ACK: /* we never request one */
     case SOCKETIO_BINARY_ACK:
         socketio->attachments_left = (uint8_t)packet->attachments;
-        connection_exceed(&socketio->session.connection, CONNECTION_CONTROL_WEIGHT);
+        connection_exceed(&socketio->session.connection);
         break;
     case SOCKETIO_DISCONNECT:
         socketio_leave(socketio);
@@ -106,7 +106,7 @@ static void receive_socketio_packet(struct socketio_session *socketio,
     if (!socketio_is_main(packet) && connects) {
         socketio_write_refused(&refusal, packet->name_space, "Invalid namespace", SLICE_NONE);
         socketio_send(socketio, &refusal);
-        connection_exceed(socketio_connection(socketio), CONNECTION_REFUSAL_WEIGHT);
+        connection_exceed(socketio_connection(socketio));
     } else if (!socketio_is_main(packet)) {
         break_off_socketio(socketio, "not connected to this namespace");
     } else if (socketio_is_connected(socketio)) {
@@ -173,7 +173,7 @@ static void on_socketio_payload(struct connection *connection, char *data, size_
         break_off_socketio(socketio, "not a packet of Engine.IO 4");
         break;
     case ENGINE_HANDLED:
-        connection_exceed(connection, CONNECTION_CONTROL_WEIGHT);
+        connection_exceed(connection);
         break;
     }
 }

@@ -171,6 +171,64 @@ test('a signal that is too large for the server loses no message', async () => {
   assert.equal((await sent).sequence, 1);
 });
 
+test('a message that is refused for its rate again and again is never given up', async () => {
+  const w = world();
+  await w.ready();
+  const sent = w.client.sendMessage('chat', 'patient');
+  for (let round = 0; round < 3 * SEND_ATTEMPTS_MAX; round += 1) {
+    assert.equal(sends(w).length, round + 1);
+    await refuse(w, 'RATE_LIMITED', { retry_after_seconds: 0.5 });
+    await w.time.advance(500);
+  }
+  await acknowledge(w, 1);
+  assert.equal((await sent).sequence, 1);
+});
+
+test('after RATE_LIMITED the chats take turns, and each message is sent once more', async () => {
+  const CHATS = 20;
+  const w = world();
+  await w.ready();
+  const acks = [];
+  for (let i = 0; i < CHATS; i += 1) acks.push(w.client.sendMessage(`chat-${i}`, `${i}`));
+  const first = sends(w);
+  assert.equal(first.length, CHATS);
+  for (const frame of first)
+    w.socket.reply(frame, { type: 'error', code: 'RATE_LIMITED', message: '', retry_after_seconds: 1 });
+  await settle();
+  await w.time.advance(1000);
+  for (let i = 0; i < CHATS; i += 1) {
+    assert.equal(sends(w).length, CHATS + i + 1, 'one at a time');
+    await acknowledge(w, i + 1);
+  }
+  await Promise.all(acks);
+  const again = sends(w).slice(CHATS);
+  assert.deepEqual(
+    again.map((frame) => frame.client_message_id).sort(),
+    first.map((frame) => frame.client_message_id).sort(),
+  );
+  w.client.sendMessage('chat-0', 'a');
+  w.client.sendMessage('chat-1', 'b');
+  await settle();
+  assert.equal(sends(w).length, 2 * CHATS + 2, 'nothing is limited any more');
+});
+
+test('messages that wait for their turns survive a lost connection', async () => {
+  const w = world();
+  await w.ready();
+  const acks = ['a', 'b', 'c'].map((chat) => w.client.sendMessage(chat, chat));
+  for (const frame of sends(w))
+    w.socket.reply(frame, { type: 'error', code: 'RATE_LIMITED', message: '', retry_after_seconds: 1 });
+  await settle();
+  await w.time.advance(1000);
+  w.socket.serverCloses();
+  await w.reconnect();
+  assert.deepEqual(sends(w).map(({ body }) => body).sort(), ['a', 'b', 'c']);
+  for (const { id, chat_id: chatId, client_message_id: clientMessageId } of sends(w))
+    w.socket.reply({ id }, { type: 'message_ack', chat_id: chatId, client_message_id: clientMessageId, sequence: 1 });
+  await settle();
+  assert.equal((await Promise.all(acks)).length, 3);
+});
+
 test('one message per chat is in flight, so that a retry cannot be overtaken', async () => {
   const w = world();
   await w.ready();
