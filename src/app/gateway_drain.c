@@ -106,13 +106,16 @@ bool gateway_is_drained(struct gateway *gateway)
     http_listener_close_idle(&gateway->rest.listener);
     if (gateway->rest.listener.connection_count)
         return false;
-    listener_close(&gateway->operations); /* operators see the drain until its end */
+    bool time_is_up = !wheel_is_set(&gateway->drain_deadline);
+    bool is_operated = gateway->operations.source.fd >= 0;
+    if (is_operated && !time_is_up && !handover_all_left(&gateway->socketio))
+        return false; /* operators see the drain of all workers until its end */
+    listener_close(&gateway->operations);
     http_listener_close_idle(&gateway->rest.operations);
     if (gateway->rest.operations.connection_count)
         return false;
     if (!gateway->last_seen.flushing)
         last_seen_flush(&gateway->last_seen);
-    bool time_is_up = !wheel_is_set(&gateway->drain_deadline);
     return time_is_up ||
            (gateway_messages_idle(&gateway->messages) && last_seen_idle(&gateway->last_seen) &&
             dwell_is_idle(&gateway->presence.dwell) &&

@@ -64,6 +64,18 @@ void handover_leave(struct socketio_context *context)
     pthread_mutex_unlock(&place->lock);
 }
 
+bool handover_all_left(const struct socketio_context *context)
+{
+    bool all_left = true;
+    for (size_t i = 0; context->board && i < context->board->count; i++) {
+        struct handover_place *place = &context->board->places[i];
+        pthread_mutex_lock(&place->lock);
+        all_left &= place->left;
+        pthread_mutex_unlock(&place->lock);
+    }
+    return all_left;
+}
+
 static bool handover_give_to_worker(struct http_connection *connection, size_t worker)
 {
     struct socketio_context *here = socketio_context_of(connection->exchange);

@@ -62,6 +62,9 @@ bool handover_open(struct fd_passing *passing, struct socketio_context *context)
 /* From now on no connection is moved to this worker; those moved before are in its mailbox. */
 void handover_leave(struct socketio_context *context);
 
+/* Returns whether all workers of the process have left. */
+bool handover_all_left(const struct socketio_context *context);
+
 /* Moves the connection of a request whose head was just read, if it is for another worker. Returns true when it
  * has moved; the HTTP connection is gone then. */
 bool handover_give(struct http_connection *connection);
