@@ -30,6 +30,14 @@ LOAD_CORE = CORES[1] if len(CORES) > 1 else CORES[0]
 ROLLCALL_SETTINGS = {
     "presence.offline_grace_seconds": 0,
     "gateway.backpressure.inbound.command_rate_per_second": 1000000,
+    "limits.messages_per_second_per_user": 0,
+    "limits.rest_per_second_per_user": 0,
+    "limits.contact_requests_per_hour": 0,
+    "limits.chats_per_hour": 0,
+    "limits.settings_per_minute": 0,
+    "limits.reads_per_second_per_user": 0,
+    "limits.signals_per_second_per_user": 0,
+    "limits.calls_per_minute": 0,
     "gateway.backpressure.inbound.command_rate_burst": 1000000,
     "gateway.shutdown.drain_timeout_seconds": 1,
 }
