@@ -379,14 +379,15 @@ describe('a gateway started without Redis', { concurrency: 3 }, () => {
     client.terminate();
   });
 
+  const PASSWORD = 'open-sesame';
   for (const [what, makeUrl, logged] of [
     ['a wrong password', ({ port }) => `redis://:wrong@127.0.0.1:${port}`, /password/],
     ['a wrong cluster flag', ({ port }) => `redis-cluster://127.0.0.1:${port}`, /cluster/],
   ])
     test(`logs ${what} without the password`, async (t) => {
-      const redis = await startRedis({ args: ['--requirepass', 'right'] });
+      const redis = await startRedis({ args: ['--requirepass', PASSWORD] });
       const state = what.includes('flag')
-        ? makeUrl(redis).replace('://', '://:right@')
+        ? makeUrl(redis).replace('://', `://:${PASSWORD}@`)
         : makeUrl(redis);
       const fleet = await startFleet({ redis, gateways: [], settings: QUICK });
       t.after(async () => {
@@ -395,7 +396,7 @@ describe('a gateway started without Redis', { concurrency: 3 }, () => {
       });
       const server = await fleet.start('gw-001', { ready: false, state });
       await eventually(() => logged.test(server.log()), 'the log names the problem');
-      assert.doesNotMatch(server.log(), /wrong@|right/);
+      for (const secret of ['wrong@', PASSWORD]) assert.ok(!server.log().includes(secret), server.log());
       assert.ok(!(await isReady(server)));
     });
 });

@@ -31,7 +31,10 @@ let admin;
 let deliverer;
 
 before(async () => {
-  server = await startServer({ args: ['--node-id', 'gw-001', '--workers', '1'] });
+  server = await startServer({
+    args: ['--node-id', 'gw-001', '--workers', '1'],
+    settings: { 'limits.connections_per_user': 0 },
+  });
   admin = await server.token('root', { scope: 'admin' });
   deliverer = await server.token('backend', { scope: 'other deliver more' });
 });

@@ -29,7 +29,7 @@ afterEach(async () => {
 });
 
 async function serve(drainSeconds = DRAIN_SECONDS, args = ['--workers', '2']) {
-  const settings = { 'gateway.shutdown.drain_timeout_seconds': drainSeconds };
+  const settings = { 'gateway.shutdown.drain_timeout_seconds': drainSeconds, 'limits.connections_per_user': 0 };
   const server = await startServer({ args, settings });
   servers.push(server);
   return server;
