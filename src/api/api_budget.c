@@ -67,8 +67,12 @@ static void refuse_request(struct exchange *exchange, enum budget_class budget,
 
 void api_budget_release(struct api_context *context)
 {
-    while (!list_empty(&context->held_answers))
-        send_held_answer(CONTAINER_OF(context->held_answers.next, struct held_answer, of_context));
+    struct list *at = context->held_answers.next;
+    while (at != &context->held_answers) {
+        struct list *next = at->next;
+        send_held_answer(CONTAINER_OF(at, struct held_answer, of_context));
+        at = next;
+    }
 }
 
 /* ---- paying ---- */
@@ -115,15 +119,14 @@ static void on_request_paid(void *arg, const struct budget_outcome *outcome)
 
 void api_budget_serve(struct exchange *exchange)
 {
+    bool is_users = exchange->route->access == REST_USER;
     int64_t retry_after_ms;
-    if (exchange->route->access != REST_USER)
-        exchange->route->handle(exchange);
-    else if (!budget_take(budgets_of(exchange), BUDGET_REST, exchange_user(exchange), BUDGET_ONE,
-                          &retry_after_ms))
+    if (is_users && !budget_take(budgets_of(exchange), BUDGET_REST, exchange_user(exchange),
+                                 BUDGET_ONE, &retry_after_ms))
         refuse_request(exchange, BUDGET_REST, retry_after_ms);
-    else if (exchange->route->budget == BUDGET_NONE)
-        exchange->route->handle(exchange);
-    else
+    else if (is_users && exchange->route->budget != BUDGET_NONE)
         budget_ask(budgets_of(exchange), exchange->route->budget, exchange_user(exchange),
                    cost_of_request(exchange), on_request_paid, exchange);
+    else
+        exchange->route->handle(exchange);
 }
