@@ -49,7 +49,8 @@ static void on_reload_ordered(struct mail *mail, void *owner)
 {
     struct reload_order *order = CONTAINER_OF(mail, struct reload_order, mail);
     struct gateway *gateway = owner;
-    use_gateway_keys(gateway, order->keys);
+    if (order->keys)
+        use_gateway_keys(gateway, order->keys);
     if (order->tls) {
         tls_context_drop(&gateway->rest.listener.tls);
         tls_context_drop(&gateway->rest.operations.tls);

@@ -15,6 +15,7 @@
 #include "app/fleet.h"
 #include "auth/jwt_sign.h"
 #include "auth/keys/key_set.h"
+#include "auth/verifier.h"
 #include "bus/mailbox/mailbox_bus.h"
 #include "config/config.h"
 #include "ledger/ledger.h"
@@ -54,6 +55,8 @@ struct gateway_parts {
     uint64_t hash_seed;
     gateway_drain_ordered drain;
     void *drain_arg;
+    verifier_ask_for_keys on_keys_wanted; /* NULL: there is no issuer to ask for keys */
+    void *on_keys_wanted_arg;
     gateway_claimed on_claimed;
     void *on_claimed_arg;
 };
@@ -70,7 +73,7 @@ uint16_t gateway_port(const struct gateway *gateway);
 /* The port of ops.listen; only the first gateway of a process has it. */
 uint16_t gateway_operations_port(const struct gateway *gateway);
 
-/* Takes references to the keys and, with TLS, to a context: before the gateway runs, or later to replace
+/* Takes references to the keys and, with TLS, to a context (NULL: it stays as it is): before the gateway runs, or later to replace
  * them (SIGHUP). Any thread may call it. Returns false when the order could not be queued; the references
  * are taken in every case. */
 bool gateway_use(struct gateway *gateway, struct key_set *keys, struct tls_context *tls);

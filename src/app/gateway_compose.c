@@ -213,6 +213,8 @@ static void compose_verifier(struct gateway *gateway)
     policy.audience = slice_of(config->auth.audience);
     verifier_init(&gateway->verifier, NULL, &policy, config->gateway.handshakes_per_turn,
                   config->gateway.pending_handshakes_max);
+    gateway->verifier.ask_for_keys = gateway->parts.on_keys_wanted;
+    gateway->verifier.ask_arg = gateway->parts.on_keys_wanted_arg;
     gateway->verifier.revocations = &gateway->revocations.revocations;
 }
 

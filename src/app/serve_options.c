@@ -189,10 +189,11 @@ static const char *missing_serve_requirement(const struct command *command,
                                              const struct config *config)
 {
     if (command->bit == SERVE)
-        return config->auth.dev || config->auth.keys_file[0] != '\0'
+        return config->auth.dev || config->auth.keys_file[0] || config->auth.jwks_url[0] ||
+                       config->auth.hmac_secret_file[0]
                    ? NULL
                    : "no keys to verify tokens with: give --jwt-keys FILE "
-                     "(auth.keys_file), or --dev on a laptop";
+                     "(auth.keys_file) or auth.jwks_url, or --dev on a laptop";
     if (config->peer.listen[0] == '\0')
         return "ledger needs --peer-listen HOST:PORT (peer.listen)";
     if (config->peer.secret[0] == '\0')

@@ -118,7 +118,7 @@ static void serve_without_keys_is_refused(void **state)
 {
     (void)state;
     expect_error("serve", "rollcall: no keys to verify tokens with: give --jwt-keys FILE "
-                          "(auth.keys_file), or --dev on a laptop\n");
+                          "(auth.keys_file) or auth.jwks_url, or --dev on a laptop\n");
     char *const variables[] = {(char *)"ROLLCALL_AUTH__KEYS_FILE=k", NULL};
     struct run run = run_with("serve", variables);
     assert_int_equal(run.action, SERVE_RUN);

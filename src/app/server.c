@@ -57,13 +57,43 @@ static void on_gateway_claim_settled(void *arg, const char *refusal)
 
 /* ---- gateways ---- */
 
+/* The caller holds the mutex of the keys. `tls` is NULL: it stays as it is. */
+static bool give_to_gateways(struct server *server, struct tls_context *tls)
+{
+    struct key_set *keys = server_keys_unite(&server->parts.keys);
+    bool given = true;
+    for (size_t i = 0; i < server->parts.gateway.workers && (keys || tls); i++)
+        given &= gateway_use(server->gateways[i], keys ? key_set_share(keys) : NULL,
+                             tls ? tls_context_share(tls) : NULL);
+    key_set_release(&keys);
+    return given;
+}
+
 static bool give_keys_to_gateways(struct server *server)
 {
-    bool given = true;
-    for (size_t i = 0; i < server->parts.gateway.workers; i++)
-        given &= gateway_use(server->gateways[i], key_set_share(server->parts.keys),
-                             server->parts.tls ? tls_context_share(server->parts.tls) : NULL);
+    pthread_mutex_lock(&server->parts.keys.mutex);
+    bool given = give_to_gateways(server, server->parts.tls);
+    pthread_mutex_unlock(&server->parts.keys.mutex);
     return given;
+}
+
+/* On the issuer's thread, after each fetch. Tokens may wait for it, so it is told also if nothing has changed. */
+static void on_issuer_keys(void *arg, struct key_set *issued)
+{
+    struct server *server = arg;
+    pthread_mutex_lock(&server->parts.keys.mutex);
+    server_keys_put_issued(&server->parts.keys, issued);
+    if (!give_to_gateways(server, NULL))
+        log_warn("issuer_keys_not_given", "hint=%s",
+                 log_sentence(SLICE("a worker is overloaded: the next fetch gives them again")));
+    pthread_mutex_unlock(&server->parts.keys.mutex);
+}
+
+static bool on_keys_wanted(void *arg)
+{
+    struct server *server = arg;
+    issuer_ask(server->parts.keys.issuer);
+    return true;
 }
 
 /* The threads count down as they stop, because a second signal could not interrupt joining them. */
@@ -156,7 +186,7 @@ static void reload_server(struct server *server)
             "not_reloaded_everywhere", "hint=%s",
             log_sentence(SLICE("a worker is overloaded or out of memory: send SIGHUP again")));
     else if (whole)
-        log_info("reloaded", "keys=%zu", key_set_count(server->parts.keys));
+        log_info("reloaded", "keys=%zu", server_keys_count(&server->parts.keys));
 }
 
 static void drain_gateways(struct server *server)
@@ -225,9 +255,19 @@ int server_run(const struct config *config)
     server.parts.gateway.drain_arg = &server;
     server.parts.gateway.on_claimed = on_gateway_claim_settled;
     server.parts.gateway.on_claimed_arg = &server;
+    if (!server_keys_make_issuer(&server.parts.keys, config, on_issuer_keys, &server))
+        return !server_parts_fail("start", "out of memory or descriptors");
+    if (server.parts.keys.issuer) {
+        server.parts.gateway.on_keys_wanted = on_keys_wanted;
+        server.parts.gateway.on_keys_wanted_arg = &server;
+        exposition_add(server.parts.gateway.exposition, &server.parts.keys.issuer_metrics);
+    }
     if (!start_gateways(&server))
         return 1;
+    if (server.parts.keys.issuer && !issuer_start(server.parts.keys.issuer))
+        return !server_parts_fail("start", "cannot create a thread");
     serve_signals(&server, &signals);
+    issuer_free(&server.parts.keys.issuer);     /* it gives keys to gateways */
     ledger_close(&server.parts.gateway.ledger); /* completes what gateways wait for */
     finish_gateways(&server);
     for (size_t i = 0; i < server.parts.gateway.workers; i++)

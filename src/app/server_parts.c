@@ -63,19 +63,16 @@ static bool load_server_keys(struct server_parts *parts)
 {
     const struct config *config = parts->config;
     struct auth_error error;
-    struct dev_keys dev_keys;
-    snprintf(parts->keys_file, sizeof(parts->keys_file), "%s", config->auth.keys_file);
+    struct dev_keys dev_keys = {.public_path = ""};
     if (config->auth.dev) {
         if (!dev_keys_ensure(config->data_dir, &dev_keys, &error))
             return server_parts_fail("dev keys", error.text);
         parts->signer = jwt_signer_load(dev_keys.private_path, &error);
         if (!parts->signer)
             return server_parts_fail("dev keys", error.text);
-        if (!parts->keys_file[0])
-            snprintf(parts->keys_file, sizeof(parts->keys_file), "%s", dev_keys.public_path);
     }
-    parts->keys = key_set_load(parts->keys_file, &error);
-    return parts->keys || server_parts_fail("keys", error.text);
+    return server_keys_load(&parts->keys, config, dev_keys.public_path, &error) ||
+           server_parts_fail("keys", error.text);
 }
 
 static bool load_server_tls(struct server_parts *parts)
@@ -91,14 +88,10 @@ static bool load_server_tls(struct server_parts *parts)
 static bool reload_server_keys(struct server_parts *parts)
 {
     struct auth_error error;
-    struct key_set *keys = key_set_load(parts->keys_file, &error);
-    if (!keys) {
-        log_error("keys_not_reloaded", "error=%s", log_sentence(slice_of(error.text)));
-        return false;
-    }
-    key_set_release(&parts->keys);
-    parts->keys = keys;
-    return true;
+    if (server_keys_reload(&parts->keys, &error))
+        return true;
+    log_error("keys_not_reloaded", "error=%s", log_sentence(slice_of(error.text)));
+    return false;
 }
 
 static bool reload_server_tls(struct server_parts *parts)
@@ -225,7 +218,7 @@ void server_parts_free(struct server_parts *parts)
     fleet_free(&parts->gateway.fleet);
     exposition_free(parts->gateway.exposition);
     free(parts->gateway.exposition);
-    key_set_release(&parts->keys);
+    server_keys_free(&parts->keys);
     tls_context_drop(&parts->tls);
     jwt_signer_free(&parts->signer);
 }

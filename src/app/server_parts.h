@@ -11,19 +11,19 @@
 #define ROLLCALL_APP_SERVER_PARTS_H
 
 #include "app/gateway.h"
+#include "app/server_keys.h"
 
 #include <limits.h>
 #include <stdbool.h>
 
-enum { SERVER_PARTS_WORKERS_MAX = METRICS_WORKERS_MAX };
+enum { SERVER_PARTS_WORKERS_MAX = METRICS_WORKERS_MAX - 1 };
 
 struct server_parts {
     const struct config *config;
     struct gateway_parts gateway; /* for each gateway; the caller sets the callbacks */
-    struct key_set *keys;
+    struct server_keys keys;
     struct tls_context *tls; /* NULL: plain */
     struct jwt_signer *signer;
-    char keys_file[PATH_MAX];
 };
 
 /* On failure prints the reason and returns false. The process ends then, so nothing is undone. */

@@ -12,6 +12,8 @@
 /* cmocka.h requires the four headers above. */
 #include <cmocka.h>
 #include <openssl/hmac.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 /* The classic attack: the RSA public key, which is public, as the secret of an HMAC. */
 static void hmac_with_the_public_key_is_refused(void **state)
@@ -154,6 +156,69 @@ static void bad_header_is_refused(void **state)
     }
 }
 
+static struct buffer hmac_token(const char *header, struct slice secret)
+{
+    struct buffer token = BUFFER_INIT;
+    unsigned char mac[32];
+    base64url_encode(&token, header, strlen(header));
+    buffer_append_byte(&token, '.');
+    base64url_encode(&token, JWT_TESTING_CLAIMS, strlen(JWT_TESTING_CLAIMS));
+    HMAC(EVP_sha256(), secret.data, (int)secret.len, (const unsigned char *)token.data, token.len,
+         mac, NULL);
+    buffer_append_byte(&token, '.');
+    base64url_encode(&token, mac, sizeof(mac));
+    return token;
+}
+
+/* A shared secret verifies HS256 only, and no other key does, also if both are in one set. */
+static void shared_secret_is_for_hs256_only(void **state)
+{
+    struct jwt_testing *fixture = *state;
+    static const struct slice secret = SLICE("0123456789abcdef0123456789abcdef");
+    char path[] = "/tmp/rollcall-secret-XXXXXX";
+    struct auth_error error;
+    struct buffer pem = BUFFER_INIT;
+    int fd = mkstemp(path);
+    assert_int_equal(write(fd, secret.data, secret.len), secret.len);
+    struct key_set *shared = key_set_load_secret(path, &error);
+    assert_non_null(shared);
+    const struct key_set *sets[] = {fixture->keys, NULL, shared};
+    struct key_set *united = key_set_unite(sets, 3);
+    assert_non_null(united);
+    key_testing_public_pem(fixture->pkey[JWT_TESTING_RSA_2048], &pem);
+    const struct {
+        const char *header;
+        struct slice secret;
+        enum jwt_result expected;
+    } cases[] = {
+        {"{\"alg\":\"HS256\"}", secret, JWT_OK},
+        {"{\"alg\":\"HS256\",\"kid\":\"unknown\"}", secret, JWT_OK},
+        {"{\"alg\":\"HS256\",\"kid\":\"rsa\"}", secret, JWT_WRONG_ALGORITHM},
+        {"{\"alg\":\"RS256\",\"kid\":\"rsa\"}", secret, JWT_BAD_SIGNATURE},
+        {"{\"alg\":\"HS384\"}", secret, JWT_WRONG_ALGORITHM},
+        {"{\"alg\":\"HS256\"}", SLICE("0123456789abcdef0123456789abcdeX"), JWT_BAD_SIGNATURE},
+        {"{\"alg\":\"HS256\"}", SLICE(""), JWT_BAD_SIGNATURE},
+        {"{\"alg\":\"HS256\"}", buffer_slice(&pem), JWT_BAD_SIGNATURE},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct buffer token = hmac_token(cases[i].header, cases[i].secret);
+        assert_int_equal(jwt_testing_verify_with(united, buffer_slice(&token)), cases[i].expected);
+        assert_int_not_equal(jwt_testing_verify_with(fixture->keys, buffer_slice(&token)), JWT_OK);
+        buffer_free(&token);
+    }
+    assert_true(key_set_is_within(shared, united));
+    assert_true(key_set_is_within(fixture->keys, united));
+    assert_false(key_set_is_within(united, fixture->keys));
+    assert_int_equal(ftruncate(fd, 31), 0);
+    assert_null(key_set_load_secret(path, &error));
+    assert_non_null(strstr(error.text, "31 bytes"));
+    close(fd);
+    unlink(path);
+    buffer_free(&pem);
+    key_set_release(&united);
+    key_set_release(&shared);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +229,7 @@ int main(void)
         cmocka_unit_test(unknown_or_injected_kid_is_refused),
         cmocka_unit_test(key_in_the_header_is_ignored),
         cmocka_unit_test(bad_header_is_refused),
+        cmocka_unit_test(shared_secret_is_for_hs256_only),
     };
     return cmocka_run_group_tests(tests, jwt_testing_set_up, jwt_testing_tear_down);
 }

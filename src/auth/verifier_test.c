@@ -164,6 +164,90 @@ static void free_completes_pending_tokens(void **unused)
     verifier_init(&verifier, keys_of(signer), &JWT_POLICY_DEFAULT, PER_TURN, PENDING_MAX);
 }
 
+static int asked;
+
+static bool count_asks(void *arg)
+{
+    (void)arg;
+    asked++;
+    return true;
+}
+
+static void unknown_kid_waits_for_new_keys_once(void **unused)
+{
+    (void)unused;
+    static char early[] = "early", late[] = "late";
+    struct jwt_signer *newer = make_signer();
+    asked = 0;
+    verifier.ask_for_keys = count_asks;
+    submit(newer, early);
+    assert_false(verifier_run(&verifier, &now));
+    assert_int_equal(asked, 1);
+    expect_results("");
+    verifier_use(&verifier, keys_of(newer));
+    verifier_run(&verifier, &now);
+    expect_results("early ok early\n");
+
+    submit(signer, late); /* its key is gone, and stays so */
+    verifier_run(&verifier, &now);
+    assert_int_equal(asked, 2);
+    assert_false(verifier_end_waits(&verifier, &now));
+    struct clock later = now;
+    later.now_ms += VERIFIER_KEYS_WAIT_MS;
+    assert_true(verifier_end_waits(&verifier, &later));
+    verifier_run(&verifier, &later);
+    assert_int_equal(asked, 2);
+    expect_results("late unknown_key\n");
+    jwt_signer_free(&newer);
+}
+
+static void tokens_that_wait_for_keys_are_bounded(void **unused)
+{
+    (void)unused;
+    static char name[] = "x";
+    struct jwt_signer *newer = make_signer();
+    verifier.ask_for_keys = count_asks;
+    for (int i = 0; i < VERIFIER_WAITING_MAX; i++) {
+        submit(newer, name);
+        verifier_run(&verifier, &now);
+    }
+    expect_results("");
+    submit(newer, name);
+    verifier_run(&verifier, &now);
+    expect_results("x unknown_key\n");
+    assert_int_equal(verifier.waiting.count, VERIFIER_WAITING_MAX);
+    assert_int_equal(verifier.pending.count, 0);
+    jwt_signer_free(&newer);
+}
+
+static void no_keys_at_all_is_unavailable(void **unused)
+{
+    (void)unused;
+    static char name[] = "x";
+    verifier_use(&verifier, NULL);
+    submit(signer, name);
+    verifier_run(&verifier, &now);
+    expect_results("x unavailable\n");
+}
+
+static void revoked_token_is_refused_once_revocations_are_loaded(void **unused)
+{
+    (void)unused;
+    static char name[] = "x";
+    struct revocations revocations;
+    assert_true(revocations_init(&revocations, 1));
+    verifier.revocations = &revocations;
+    submit(signer, name);
+    verifier_run(&verifier, &now);
+    expect_results(""); /* it waits */
+    revocations_put(&revocations, SLICE("x"), now.wall_ms / 1000);
+    revocations.state = REVOCATIONS_LOADED;
+    verifier_run(&verifier, &now);
+    expect_results("x token_revoked\n");
+    verifier.revocations = NULL;
+    revocations_free(&revocations);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_verifier, close_verifier)
@@ -174,6 +258,10 @@ int main(void)
         TEST(rotated_keys_apply_to_pending_tokens),
         TEST(token_submitted_by_a_completion_waits),
         TEST(free_completes_pending_tokens),
+        TEST(unknown_kid_waits_for_new_keys_once),
+        TEST(tokens_that_wait_for_keys_are_bounded),
+        TEST(no_keys_at_all_is_unavailable),
+        TEST(revoked_token_is_refused_once_revocations_are_loaded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -184,10 +184,14 @@ struct config_call {
 };
 
 struct config_auth {
-    const char *keys_file; /* empty only where `dev` is true */
-    const char *issuer;    /* empty: not checked */
-    const char *audience;  /* empty: not checked */
-    bool dev;              /* a generated key pair and POST /dev/token */
+    const char *keys_file;        /* `dev`, one of these, or the issuer is needed */
+    const char *hmac_secret_file; /* empty: HS256 is refused */
+    const char *jwks_url;         /* empty: no issuer is asked for keys */
+    const char *jwks_ca_file;     /* empty: the system's certificates */
+    int64_t jwks_refresh_ms;
+    const char *issuer;   /* empty: not checked */
+    const char *audience; /* empty: not checked */
+    bool dev;             /* a generated key pair and POST /dev/token */
 };
 
 struct config_peer {

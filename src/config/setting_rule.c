@@ -4,6 +4,8 @@
 
 #include "config/address.h"
 
+#include <stdio.h>
+
 /* Node ids are part of Redis keys and channel names. */
 enum { NODE_ID_MAX = 64 };
 
@@ -72,6 +74,27 @@ static bool is_network_setting(struct slice text)
     return ip_network_parse(text, &network);
 }
 
+/* Whoever can change an answer on the way can sign tokens, so plain HTTP must not leave the machine. */
+static bool is_jwks_url_setting(struct slice text)
+{
+    struct slice rest, host, plain = SLICE("http://");
+    struct address address;
+    char authority[ADDRESS_HOST_MAX + sizeof("[]:65535")];
+    if (text.len == 0 || (setting_has_url_scheme(text, "https://") && text.data[8] != '/'))
+        return true;
+    if (!slice_starts_with(text, plain))
+        return false;
+    rest = slice_after(text, plain.len);
+    slice_split(rest, '/', &host);
+    bool has_port =
+        host.len > 0 && host.data[host.len - 1] != ']' && memrchr(host.data, ':', host.len) != NULL;
+    int len =
+        snprintf(authority, sizeof(authority), "%.*s%s", SLICE_FORMAT(host), has_port ? "" : ":80");
+    return len > 0 && (size_t)len < sizeof(authority) &&
+           address_parse((struct slice){authority, (size_t)len}, &address) &&
+           address_is_loopback(&address);
+}
+
 static bool is_not_empty_setting(struct slice text)
 {
     return text.len > 0;
@@ -92,4 +115,6 @@ const struct setting_rule setting_rule_ledger_url = {
     is_ledger_url_setting, "sqlite:PATH, remote://HOST:PORT or dynamodb://REGION[?endpoint=URL]"};
 const struct setting_rule setting_rule_feed_url = {is_feed_url_setting,
                                                    "local or kafka://HOST:PORT,…"};
+const struct setting_rule setting_rule_jwks_url = {
+    is_jwks_url_setting, "https://HOST[:PORT]/PATH, http:// with a loopback host, or nothing"};
 const struct setting_rule setting_rule_not_empty = {is_not_empty_setting, "text that is not empty"};

@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 enum {
-    METRICS_WORKERS_MAX = 256,
+    METRICS_WORKERS_MAX = 257, /* workers, and the thread that fetches keys */
     METRICS_RATE_PERIOD_S = 10,
     METRICS_RECENT_PERIOD_S = 60,
     /* Bucket i counts durations of at most 2^i microseconds (the last finite one 17 s); the last
@@ -69,6 +69,11 @@ enum {
     ROW(GATEWAY_REDIS_AVAILABLE, "gateway_redis_available", SMALLEST,                              \
         "1 while Redis answers this gateway; 0 if no Redis is configured")                         \
     ROW(AUTH_FAILURES, "gateway_auth_failures", COUNTER, "Tokens refused")                         \
+    ROW(JWKS_REFRESHES, "auth_jwks_refreshes", COUNTER, "Key sets fetched from auth.jwks_url")     \
+    ROW(JWKS_FAILURES, "auth_jwks_failures", COUNTER,                                              \
+        "Fetches from auth.jwks_url without a usable key set")                                     \
+    ROW(JWKS_AGE, "auth_jwks_age_seconds", LARGEST,                                                \
+        "Time since the keys of auth.jwks_url were last confirmed; 0 without one")                 \
     ROW(ORIGIN_REFUSED, "gateway_origin_refused", COUNTER,                                         \
         "Handshakes from an origin that is not allowed")                                           \
     ROW(RATE_LIMITED, "gateway_rate_limited", COUNTER, "Commands answered with RATE_LIMITED")      \

@@ -15,6 +15,8 @@ void rest_ready(struct exchange *exchange)
         why = "draining";
     else if (!state_available(context->sessions->presence->store))
         why = "the state store does not answer";
+    else if (!context->sessions->verifier->keys)
+        why = "there are no keys to verify tokens with yet";
     else if (context->shedding)
         why = API_SHEDDING_TEXT;
     if (why)

@@ -1,0 +1,58 @@
+/*
+ * An HTTP client on a loop: one request, one completion. libcurl does the work, driven by the loop's events, so
+ * nothing blocks and no request has a thread (names are resolved in threads of libcurl's own).
+ *
+ *   http_client_send() ──► in flight ──► answered, failed or out of time ──► done(), exactly once, in a later turn
+ *
+ * Bounds: requests in flight (further ones are refused at once), and for each request its time, its response's body
+ * and its response's head (HTTP_CLIENT_HEAD_BYTES_MAX). Redirects are not followed and proxies are not used, so that
+ * a request goes where its URL says. Certificates and host names are verified. Connections are kept for the next
+ * request.
+ *
+ * Threading: the loop's thread only. Ownership: a request is borrowed until http_client_send() returns, a response until
+ * done() returns. done() may send further requests, but not free the client.
+ */
+#ifndef ROLLCALL_HTTP_CLIENT_HTTP_CLIENT_H
+#define ROLLCALL_HTTP_CLIENT_HTTP_CLIENT_H
+
+#include "base/slice.h"
+#include "net/loop.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { HTTP_CLIENT_HEAD_BYTES_MAX = 64 * 1024, HTTP_CLIENT_ERROR_TEXT_MAX = 256 };
+
+struct http_client;
+
+struct http_client_request {
+    const char *method;
+    const char *url;            /* http or https */
+    const char *const *headers; /* lines "Name: value", the last one followed by NULL; NULL: none */
+    struct slice body;
+    const char *ca_file; /* whose certificates are trusted; NULL: the system's */
+    int64_t time_limit_ms;
+    size_t body_bytes_max;       /* of the response */
+    bool plain_to_loopback_only; /* without TLS, connect to loopback addresses only */
+};
+
+struct http_client_response {
+    unsigned status;   /* 0: there is no response, `error` says why */
+    struct slice body; /* empty without a response */
+    const char *error; /* NULL with a response */
+};
+
+typedef void (*http_client_done)(void *arg, const struct http_client_response *response);
+
+/* Returns NULL when out of memory or descriptors. */
+struct http_client *http_client_make(struct loop *loop, size_t in_flight_max);
+
+/* Completes what is in flight without a response, and nulls the caller's pointer. */
+void http_client_free(struct http_client **client);
+
+/* Returns false, and never calls `done`, when too many requests are in flight or when out of memory. */
+bool http_client_send(struct http_client *client, const struct http_client_request *request,
+                      http_client_done done, void *arg);
+
+#endif
