@@ -269,9 +269,11 @@ void http_client_free(struct http_client **client)
     *client = NULL;
     if (!freed)
         return;
-    while (!list_empty(&freed->in_flight))
-        end_transfer(CONTAINER_OF(freed->in_flight.next, struct http_transfer, of_client),
-                     "the client ends");
+    for (struct list *at = freed->in_flight.next; at != &freed->in_flight;) {
+        struct http_transfer *transfer = CONTAINER_OF(at, struct http_transfer, of_client);
+        at = at->next;
+        end_transfer(transfer, "the client ends");
+    }
     curl_multi_cleanup(freed->multi);
     curl_global_cleanup();
     loop_cancel_timer(freed->loop, &freed->timer);
