@@ -154,7 +154,9 @@ struct rollcall *rollcall_open(const struct rollcall_options *options)
     client->host = strdup(options->host);
     client->token = strdup(options->token);
     client->device_id = options->device_id ? strdup(options->device_id) : NULL;
-    if (!client->host || !client->token || (options->device_id && !client->device_id))
+    client->ca_file = options->ca_file ? strdup(options->ca_file) : NULL;
+    if (!client->host || !client->token || (options->device_id && !client->device_id) ||
+        (options->ca_file && !client->ca_file))
         rollcall_free(&client);
     return client;
 }
@@ -167,6 +169,7 @@ void rollcall_free(struct rollcall **client)
         return;
     assert(!freed->in_callback);
     transport_drop(freed);
+    secure_free(freed);
     chats_free(freed);
     outbox_free(freed);
     commands_free(freed);
@@ -175,6 +178,7 @@ void rollcall_free(struct rollcall **client)
     free(freed->host);
     free(freed->token);
     free(freed->device_id);
+    free(freed->ca_file);
     free(freed->user_id);
     free(freed);
 }
@@ -197,7 +201,8 @@ int rollcall_fd(const struct rollcall *client)
 
 short rollcall_poll_events(const struct rollcall *client)
 {
-    bool writes = !client->connected || client->out_sent < client->out.len;
+    bool writes = !client->connected || client->tls_wants_write ||
+                  (client->out_sent < client->out.len && !client->tls_send_awaits_bytes);
     return (short)(POLLIN | (writes ? POLLOUT : 0));
 }
 

@@ -24,6 +24,8 @@
 #include "protocol/websocket/websocket_encode.h"
 #include "rollcall.h"
 
+#include <sys/types.h>
+
 enum {
     CLIENT_HANDSHAKE_MS = 10000, /* from connect() to connection_established */
     CLIENT_CLOSE_MS = 2000,      /* for the server to answer our close */
@@ -89,6 +91,14 @@ struct rollcall {
     struct clock clock;
     struct random random;
     bool in_callback;
+
+    char *ca_file;
+    struct ssl_ctx_st *tls_context; /* these NULL without TLS */
+    struct bio_method_st *tls_socket;
+    struct ssl_st *tls;               /* of the current connection */
+    bool tls_wants_write;             /* whatever was last tried waits until it can write */
+    bool tls_send_awaits_bytes;       /* sending waits for bytes of the server */
+    char tls_error[CLIENT_WHY_BYTES]; /* why TLS failed */
 
     int fd;
     bool connected;                              /* the TCP connection is established */
@@ -171,6 +181,15 @@ void transport_process(struct rollcall *client, short revents);
 void transport_close(struct rollcall *client, unsigned code);
 void transport_drop(struct rollcall *client);
 bool transport_send(struct rollcall *client, struct slice json);
+
+/* secure.c: TLS on the socket. */
+/* Returns what went wrong, or NULL; then secure_send() and secure_receive() replace send() and recv(). */
+const char *secure_start(struct rollcall *client);
+void secure_drop(struct rollcall *client);
+void secure_free(struct rollcall *client);
+/* As send() and recv(); after EPROTO, `tls_error` has the reason. */
+ssize_t secure_send(struct rollcall *client, const void *data, size_t len);
+ssize_t secure_receive(struct rollcall *client, void *data, size_t len);
 
 /* incoming.c: messages from the server. Returns false when out of memory: then a message is missing, and only a
  * new connection brings it. */

@@ -1,7 +1,7 @@
 /*
  * A chat in a terminal: an application of a hundred lines.
  *
- *     example HOST PORT TOKEN CHAT        sends every line you type, prints messages of others
+ *     example [--tls [--ca FILE]] HOST PORT TOKEN CHAT        sends every line you type, prints messages of others
  *
  * At the end of the input it waits for all acknowledgements, then leaves.
  */
@@ -59,19 +59,34 @@ static bool send_line(struct rollcall *client, const char *chat, unsigned *unans
     return true;
 }
 
+/* Reads the options and moves past them; argv[1] is then the host. */
+static void read_flags(int *argc, char ***argv, struct rollcall_options *options)
+{
+    while (*argc > 1 && (*argv)[1][0] == '-') {
+        int used = 1;
+        options->tls = true; /* --ca has no use without it */
+        if (strcmp((*argv)[1], "--ca") == 0 && *argc > 2) {
+            options->ca_file = (*argv)[2];
+            used = 2;
+        }
+        *argc -= used;
+        *argv += used;
+    }
+}
+
 int main(int argc, char **argv)
 {
+    unsigned unanswered = 0;
+    struct rollcall_options options = {
+        .device_id = "terminal", .event = on_event, .arg = &unanswered};
+    read_flags(&argc, &argv, &options);
     if (argc != 5) {
-        fprintf(stderr, "usage: %s HOST PORT TOKEN CHAT\n", argv[0]);
+        fprintf(stderr, "usage: example [--tls [--ca FILE]] HOST PORT TOKEN CHAT\n");
         return 2;
     }
-    unsigned unanswered = 0;
-    struct rollcall_options options = {.host = argv[1],
-                                       .port = (uint16_t)strtoul(argv[2], NULL, 10),
-                                       .token = argv[3],
-                                       .device_id = "terminal",
-                                       .event = on_event,
-                                       .arg = &unanswered};
+    options.host = argv[1];
+    options.port = (uint16_t)strtoul(argv[2], NULL, 10);
+    options.token = argv[3];
     struct rollcall *client = rollcall_open(&options);
     if (!client)
         return 1;

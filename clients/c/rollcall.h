@@ -114,7 +114,9 @@ struct rollcall_options {
      * NULL or return NULL; then the client stops. It must not call the library. */
     const char *(*fresh_token)(void *arg);
     void *arg;
-    uint32_t hurry; /* divides all back-off waits, for tests; 0 and 1: no division */
+    bool tls;            /* TLS 1.2 or newer; the certificate must be valid for `host` */
+    const char *ca_file; /* with the certificates that are trusted (PEM); NULL: the system's */
+    uint32_t hurry;      /* divides all back-off waits, for tests; 0 and 1: no division */
 };
 
 /* Starts to connect. Returns NULL when out of memory. */

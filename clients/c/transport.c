@@ -24,6 +24,7 @@ static const struct websocket_limits LIMITS = {.message_bytes_max = CLIENT_MESSA
 
 void transport_drop(struct rollcall *client)
 {
+    secure_drop(client);
     if (client->fd >= 0)
         close(client->fd);
     client->fd = -1;
@@ -117,6 +118,8 @@ void transport_connect(struct rollcall *client)
     transport_drop(client);
     client->last_received_ms = client->clock.now_ms;
     const char *why = transport_dial(client);
+    if (!why && client->options.tls)
+        why = secure_start(client);
     if (!why && !handshake_write(client))
         why = OUT_OF_MEMORY;
     if (why)
@@ -156,15 +159,26 @@ void transport_close(struct rollcall *client, unsigned code)
     transport_write_frame(client, WEBSOCKET_OPCODE_CLOSE, (struct slice){payload, len});
 }
 
+/* Why the last send or receive failed. */
+static const char *transport_error(const struct rollcall *client)
+{
+    return client->tls ? client->tls_error : strerror(errno);
+}
+
+static ssize_t transport_send_bytes(struct rollcall *client, const char *data, size_t len)
+{
+    return client->tls ? secure_send(client, data, len) : send(client->fd, data, len, MSG_NOSIGNAL);
+}
+
 static void transport_flush(struct rollcall *client)
 {
     while (client->out_sent < client->out.len) {
-        ssize_t went = send(client->fd, client->out.data + client->out_sent,
-                            client->out.len - client->out_sent, MSG_NOSIGNAL);
+        ssize_t went = transport_send_bytes(client, client->out.data + client->out_sent,
+                                            client->out.len - client->out_sent);
         if (went < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOTCONN))
             break;
-        if (went < 0) {
-            client_lost(client, strerror(errno));
+        if (went <= 0) {
+            client_lost(client, went < 0 ? transport_error(client) : "the server hung up");
             return;
         }
         client->connected = true;
@@ -292,11 +306,12 @@ static void transport_receive(struct rollcall *client)
 {
     char data[READ_BYTES];
     for (unsigned reads = 0; client->fd >= 0 && reads < READS_AT_ONCE_MAX; reads++) {
-        ssize_t got = recv(client->fd, data, sizeof(data), 0);
+        ssize_t got = client->tls ? secure_receive(client, data, sizeof(data))
+                                  : recv(client->fd, data, sizeof(data), 0);
         if (got < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         if (got <= 0) {
-            client_lost(client, got < 0 ? strerror(errno) : "the server hung up");
+            client_lost(client, got < 0 ? transport_error(client) : "the server hung up");
             return;
         }
         client->connected = true;
@@ -310,7 +325,10 @@ static void transport_receive(struct rollcall *client)
 
 void transport_process(struct rollcall *client, short revents)
 {
-    if (revents & (POLLIN | POLLERR | POLLHUP))
+    bool tls_waits =
+        client->tls_wants_write; /* what it could not write may have been a part of reading */
+    client->tls_wants_write = client->tls_send_awaits_bytes = false;
+    if (tls_waits || (revents & (POLLIN | POLLERR | POLLHUP)))
         transport_receive(client);
     if (client->fd >= 0)
         transport_flush(client);

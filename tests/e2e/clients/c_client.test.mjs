@@ -4,10 +4,14 @@
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { request } from 'node:https';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
 import { AMPLE_RATES, BODY_BYTES_MAX, fillChat, makeChat } from '../support/chats.mjs';
+import { certificateSettings, makeCertificate } from '../support/certificate.mjs';
 import { connect, devToken, eventually, rest, sleep } from '../support/client.mjs';
 import { startProxy } from '../support/proxy.mjs';
 import { ROLLCALL_BIN, startServer } from '../support/server.mjs';
@@ -64,6 +68,46 @@ test('a refused token stops the client', async () => {
   const program = run('example', '127.0.0.1', server.port, 'not.a.token', 'c');
   assert.equal(await program.exited, 0);
   assert.match(program.errors(), /-- stopped/);
+});
+
+/** Posts JSON over TLS, with these certificates trusted. */
+async function postTls(server, path, token, ca, body) {
+  const options = { method: 'POST', ca: await readFile(ca), headers: { Authorization: `Bearer ${token}` } };
+  const response = await new Promise((resolve, reject) => {
+    request(new URL(path, server.url), options, resolve).on('error', reject).end(JSON.stringify(body));
+  });
+  response.resume();
+  assert.equal(response.statusCode, 201);
+}
+
+test('over TLS the terminal chat works with a trusted certificate only, and for its host only', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'rollcall-c-tls-'));
+  after(() => rm(directory, { recursive: true, force: true }));
+  await makeCertificate(directory, 'rollcall');
+  const ca = join(directory, 'certificate.pem');
+  const server = await startServer({ settings: certificateSettings(directory) });
+  after(() => server.stop());
+  const token = await server.token('alice');
+  const long = 'x'.repeat(4000);
+  await postTls(server, 'v1/chats', token, ca, { chat_id: 'c', members: ['bob'] });
+  const alice = run('example', '--tls', '--ca', ca, '127.0.0.1', server.port, token, 'c');
+  await eventually(() => /-- ready/.test(alice.errors()), 'ready over TLS');
+  alice.child.stdin.end(`${long}\n`);
+  await eventually(() => alice.lines.includes('1 (sent)'), 'the message is acknowledged');
+  assert.equal(await alice.exited, 0);
+
+  for (const [why, ...args] of [
+    ['certificate is not accepted', '--tls', '127.0.0.1'], // the system does not know it
+    ['certificate is not accepted', '--tls', '--ca', ca, 'localhost'], // it is for an address
+    ['cannot be read', '--tls', '--ca', '/nonexistent', '127.0.0.1'],
+    ['backoff', '127.0.0.1'], // plain to a TLS port
+  ]) {
+    const refused = run('example', ...args, server.port, token, 'c');
+    await eventually(() => refused.errors().includes(why), `${why} with ${args}`);
+    assert.doesNotMatch(refused.errors(), /-- (ready|syncing)/);
+    refused.child.kill();
+    await refused.exited;
+  }
 });
 
 test('the client accepts a page of messages of maximum length in which every byte is escaped', async () => {
