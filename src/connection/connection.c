@@ -7,8 +7,9 @@
 enum {
     OWED_POLL_MS = 10,
     /* even, so they equal no router_key() */
-    PONG_KEY = 2, /* only the newest ping is answered */
+    PONG_KEY = 2, /* with a long queue only the newest ping is answered */
     PING_KEY = 4,
+    PONG_QUEUE_SHORT = 64, /* messages; below it every ping is answered */
 };
 
 _Static_assert(CONFIG_BUFFER_MESSAGES_MAX + OUTBOUND_RESERVE_MESSAGES <= OUTBOUND_RING_MAX,
@@ -219,6 +220,13 @@ static void note_unfinished_message(struct connection *connection)
                        now_ms + connection->context->config->gateway.timeouts.message_ms);
 }
 
+static void connection_send_pong(struct connection *connection, struct slice payload)
+{
+    uint64_t key = connection->outbound.count < PONG_QUEUE_SHORT ? 0 : PONG_KEY;
+    if (!connection_send_frame(connection, WEBSOCKET_OPCODE_PONG, payload, key))
+        connection_fail(connection);
+}
+
 static void on_connection_bytes(struct stream *stream, char *data, size_t len)
 {
     struct connection *connection = connection_of_stream(stream);
@@ -240,10 +248,8 @@ static void on_connection_bytes(struct stream *stream, char *data, size_t len)
                                               event == WEBSOCKET_BINARY);
             break;
         case WEBSOCKET_PING:
-            if (is_open &&
-                !connection_send_frame(connection, WEBSOCKET_OPCODE_PONG,
-                                       (struct slice){message.data, message.len}, PONG_KEY))
-                connection_fail(connection);
+            if (is_open)
+                connection_send_pong(connection, (struct slice){message.data, message.len});
             connection_exceed(connection);
             break;
         case WEBSOCKET_PONG:

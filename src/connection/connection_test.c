@@ -101,14 +101,33 @@ static void ping_is_answered_with_its_payload(void **unused)
     client_hang_up(&alice);
 }
 
-static void newest_of_many_pings_is_answered(void **unused)
+static void each_of_several_pings_is_answered(void **unused)
 {
     (void)unused;
     client_connect(&alice, &world, "alice");
     for (char c = 'a'; c <= 'z'; c++)
         client_frame(&alice, CLIENT_PING, &c, 1);
+    for (char c = 'a'; c <= 'z'; c++) {
+        assert_int_equal(client_next(&alice), CLIENT_PONG);
+        assert_int_equal(alice.text[0], c);
+    }
+    client_expect_nothing(&alice);
+    client_hang_up(&alice);
+}
+
+static void newest_of_too_many_pings_is_answered(void **unused)
+{
+    (void)unused;
+    enum { PINGS = 100, ANSWERED_AT_ONCE = 64 };
+    client_connect(&alice, &world, "alice");
+    for (unsigned char i = 0; i < PINGS; i++)
+        client_frame(&alice, CLIENT_PING, &i, 1);
+    for (unsigned char i = 0; i < ANSWERED_AT_ONCE; i++) {
+        assert_int_equal(client_next(&alice), CLIENT_PONG);
+        assert_int_equal((unsigned char)alice.text[0], i);
+    }
     assert_int_equal(client_next(&alice), CLIENT_PONG);
-    assert_string_equal(alice.text, "z");
+    assert_int_equal((unsigned char)alice.text[0], PINGS - 1);
     client_expect_nothing(&alice);
     client_hang_up(&alice);
 }
@@ -281,7 +300,8 @@ int main(void)
         TEST(any_frame_is_a_sign_of_life),
         TEST(incomplete_frame_is_no_sign_of_life),
         TEST(ping_is_answered_with_its_payload),
-        TEST(newest_of_many_pings_is_answered),
+        TEST(each_of_several_pings_is_answered),
+        TEST(newest_of_too_many_pings_is_answered),
         TEST(close_frame_is_answered_with_its_code_and_the_socket_is_closed),
         TEST(messages_after_a_close_frame_are_ignored),
         TEST(command_before_a_close_frame_is_answered),

@@ -41,6 +41,9 @@ static int refuse_key_password(char *out, int max, int writing, void *arg)
     return -1;
 }
 
+/* TLS 1.2 with forward secrecy and authenticated encryption only; TLS 1.3 has nothing else. */
+static const char TLS_1_2_CIPHERS[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
+
 static SSL_CTX *make_ssl_context(const SSL_METHOD *method)
 {
     ERR_clear_error(); /* an older error must not explain a new failure */
@@ -48,6 +51,7 @@ static SSL_CTX *make_ssl_context(const SSL_METHOD *method)
     if (!ssl)
         return NULL;
     SSL_CTX_set_min_proto_version(ssl, TLS1_2_VERSION);
+    SSL_CTX_set_cipher_list(ssl, TLS_1_2_CIPHERS);
     SSL_CTX_set_options(ssl, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
                                  SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);
     SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
@@ -87,6 +91,19 @@ static void explain_tls_key_error(char *error, const char *certificate_file, con
             key_file, certificate_file);
 }
 
+/* Chooses HTTP/1.1 from the protocols that the client offers; a client that offers only others is served all the
+ * same, since some offer `h2` alone and speak HTTP/1.1. */
+static int choose_tls_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len,
+                               const unsigned char *offered, unsigned offered_len, void *arg)
+{
+    static const unsigned char HTTP_1_1[] = "\x08http/1.1";
+    (void)ssl;
+    (void)arg;
+    int found = SSL_select_next_proto((unsigned char **)out, out_len, HTTP_1_1,
+                                      sizeof(HTTP_1_1) - 1, offered, offered_len);
+    return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
+}
+
 struct tls_context *tls_context_load(const char *certificate_file, const char *key_file,
                                      char error[TLS_ERROR_TEXT_MAX])
 {
@@ -98,8 +115,10 @@ struct tls_context *tls_context_load(const char *certificate_file, const char *k
         explain_tls_error(error, "certificate", certificate_file);
     else if (SSL_CTX_use_PrivateKey_file(ssl, key_file, SSL_FILETYPE_PEM) != 1)
         explain_tls_key_error(error, certificate_file, key_file);
-    else
+    else {
+        SSL_CTX_set_alpn_select_cb(ssl, choose_tls_protocol, NULL);
         return wrap_ssl_context(ssl);
+    }
     SSL_CTX_free(ssl);
     return NULL;
 }

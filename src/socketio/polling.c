@@ -41,6 +41,16 @@ void polling_release(struct polling *polling)
         reply_to_poll(&polling->poll, SLICE("6"));
 }
 
+/* Tells a client that polls that its Engine.IO session is over. Not every client reconnects after a close packet,
+ * while all of them do after an error; in a drain they must come back. */
+static void reply_with_polling_close(const struct polling *polling, struct exchange **exchange)
+{
+    if (polling->context->sessions->draining)
+        engine_refuse(exchange, ENGINE_UNKNOWN_SID);
+    else
+        reply_to_poll(exchange, SLICE("1"));
+}
+
 /* Clients discard a payload that ends with the close packet. So the last messages go out without it, and it waits
  * for the next poll; the connection's own limit for ending bounds that. While draining there is no next poll. */
 static void postpone_polling_close(struct polling *polling, struct buffer *payload)
@@ -69,7 +79,10 @@ static void flush_polling(struct polling *polling)
         polling_end(polling); /* the messages taken are lost */
     } else {
         postpone_polling_close(polling, &payload);
-        reply_to_poll(&polling->poll, payload.len ? buffer_slice(&payload) : SLICE("6"));
+        if (slice_is(buffer_slice(&payload), "1"))
+            reply_with_polling_close(polling, &polling->poll);
+        else
+            reply_to_poll(&polling->poll, payload.len ? buffer_slice(&payload) : SLICE("6"));
     }
     buffer_free(&payload);
 }
@@ -102,7 +115,7 @@ static void run_polling(struct loop_task *task)
     if (!polling->closing || polling->task.queued) /* flushing ended it: the task runs once more */
         return;
     if (polling->poll)
-        reply_to_poll(&polling->poll, SLICE("1"));
+        reply_with_polling_close(polling, &polling->poll);
     detach_polling(polling);
     polling->session->polling = NULL;
     free(polling);
@@ -115,10 +128,25 @@ void polling_end(struct polling *polling)
     polling_run_soon(polling);
 }
 
+static void note_upgraded_sid(struct upgraded_sids *upgraded, struct slice sid)
+{
+    memcpy(upgraded->sids[upgraded->next], sid.data, ENGINE_SID_LEN);
+    upgraded->next = (upgraded->next + 1) % UPGRADED_SIDS_MAX;
+}
+
+bool polling_was_upgraded(const struct socketio_context *context, struct slice sid)
+{
+    for (size_t i = 0; i < UPGRADED_SIDS_MAX; i++)
+        if (slice_equal((struct slice){context->upgraded.sids[i], ENGINE_SID_LEN}, sid))
+            return true;
+    return false;
+}
+
 void polling_upgraded(struct polling **polling)
 {
     struct polling *freed = *polling;
     *polling = NULL;
+    note_upgraded_sid(&freed->context->upgraded, engine_sid(&freed->session->engine));
     freed->probe = NULL;
     polling_release(freed);
     freed->session->polling = NULL;
@@ -214,7 +242,7 @@ static void serve_poll(struct polling *polling, struct exchange *exchange)
         return;
     }
     if (polling->close_owed) {
-        reply_to_poll(&exchange, SLICE("1"));
+        reply_with_polling_close(polling, &exchange);
         polling_end(polling);
         return;
     }

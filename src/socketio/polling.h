@@ -69,6 +69,9 @@ void polling_release(struct polling *polling);
 /* For the probe: a WebSocket carries the packets from now on. Frees `polling`. */
 void polling_upgraded(struct polling **polling);
 
+/* Whether this Engine.IO session was carried by polling here and a WebSocket took over lately. */
+bool polling_was_upgraded(const struct socketio_context *context, struct slice sid);
+
 /* Ends the Engine.IO session after what is queued. */
 void polling_end(struct polling *polling);
 

@@ -160,6 +160,20 @@ static struct probe *make_probe(struct exchange *exchange, struct polling *polli
     return probe;
 }
 
+void probe_open_surplus(struct exchange *exchange)
+{
+    char accept[WEBSOCKET_ACCEPT_BYTES + 1];
+    if (!handshake_check(&exchange, accept))
+        return;
+    struct probe *probe = make_probe(exchange, NULL, accept);
+    if (!probe) {
+        handshake_refuse(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
+        return;
+    }
+    handshake_end(&exchange);
+    connection_close(&probe->connection, PROBE_CLOSE_CODE, SLICE_NONE);
+}
+
 void probe_open(struct exchange *exchange, struct slice sid)
 {
     char accept[WEBSOCKET_ACCEPT_BYTES + 1];
@@ -169,7 +183,7 @@ void probe_open(struct exchange *exchange, struct slice sid)
         return;
     }
     if (polling->probe) {
-        engine_refuse(&exchange, ENGINE_BAD_REQUEST);
+        probe_open_surplus(exchange);
         return;
     }
     if (!handshake_check(&exchange, accept))

@@ -24,6 +24,10 @@ struct probe;
 /* Serves a WebSocket handshake that names an Engine.IO session. */
 void probe_open(struct exchange *exchange, struct slice sid);
 
+/* Serves a WebSocket handshake for an Engine.IO session that has a WebSocket already, or is about to get one: opens
+ * it and closes it at once, as the reference server does. */
+void probe_open_surplus(struct exchange *exchange);
+
 /* Whether the client has begun to upgrade: polls must be answered at once. */
 bool probe_has_spoken(const struct probe *probe);
 

@@ -20,6 +20,14 @@
 struct handover_board;
 struct recovery_store;
 
+enum { UPGRADED_SIDS_MAX = 64 };
+
+/* The ids of the last Engine.IO sessions that upgraded; a new one replaces the oldest. */
+struct upgraded_sids {
+    char sids[UPGRADED_SIDS_MAX][ENGINE_SID_LEN];
+    size_t next;
+};
+
 struct socketio_context {
     struct api_transport transport;
     struct session_hooks hooks;
@@ -29,6 +37,7 @@ struct socketio_context {
     struct handover_board *board;    /* the workers of the process; NULL: this one alone */
     struct engine_place place;       /* of this worker */
     struct table polling;            /* clients without a WebSocket, by sid (polling.h) */
+    struct upgraded_sids upgraded;   /* clients that had one, and upgraded lately */
     struct list waiting;             /* clients that are not connected yet (socketio_join.h) */
     struct list joining;             /* clients that are being admitted */
     size_t waiting_count;            /* in both lists */

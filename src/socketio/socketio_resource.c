@@ -13,6 +13,7 @@
 #include "socketio/engine_refusal.h"
 #include "socketio/polling.h"
 #include "socketio/polling_post.h"
+#include "socketio/probe.h"
 #include "socketio/socketio_session.h"
 
 static struct slice socketio_query(const struct exchange *exchange, struct slice name)
@@ -84,7 +85,11 @@ static void serve_socketio_request(struct exchange *exchange)
     if (!by_websocket && !slice_is(transport, "polling")) {
         engine_refuse(&exchange, ENGINE_UNKNOWN_TRANSPORT);
     } else if (sid.len) {
-        if (!polling_find(socketio_context_of(exchange), sid))
+        bool is_known = polling_find(socketio_context_of(exchange), sid);
+        if (!is_known && by_websocket && exchange->head.upgrade_websocket &&
+            polling_was_upgraded(socketio_context_of(exchange), sid))
+            probe_open_surplus(exchange);
+        else if (!is_known)
             engine_refuse(&exchange, ENGINE_UNKNOWN_SID);
         else if (!is_engine_session_request(exchange, by_websocket))
             engine_refuse(&exchange, ENGINE_BAD_REQUEST);

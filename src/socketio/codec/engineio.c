@@ -8,24 +8,35 @@
 
 enum { BASE64_GROUP = 4, BASE64_GROUP_BYTES = 3 };
 
+/* Removes line breaks and padding in place, which some clients send and others do not. Returns the length left. */
+static size_t engineio_compact_base64(char *text, size_t len)
+{
+    size_t kept = 0, padding = 0;
+    for (size_t i = 0; i < len; i++)
+        if (text[i] != '\n' && text[i] != '\r')
+            text[kept++] = text[i];
+    while (padding < 2 && padding < kept && text[kept - 1 - padding] == '=')
+        padding++;
+    return kept - padding;
+}
+
 /* Decodes base64 in place: the output is never longer than the input read so far. */
 static bool engineio_decode_base64(char *text, size_t len, size_t *decoded_len)
 {
-    size_t padding = 0;
+    size_t left = engineio_compact_base64(text, len);
     *decoded_len = 0;
-    while (padding < 2 && padding < len && text[len - 1 - padding] == '=')
-        padding++;
-    if (len % BASE64_GROUP != 0)
-        return false;
-    for (size_t i = 0; i < len; i += BASE64_GROUP) {
-        unsigned char group[BASE64_GROUP_BYTES];
-        if (EVP_DecodeBlock(group, (const unsigned char *)text + i, BASE64_GROUP) !=
-            BASE64_GROUP_BYTES)
+    for (const char *at = text; left > 0;) {
+        unsigned char group[BASE64_GROUP] = {'A', 'A', 'A', 'A'}, bytes[BASE64_GROUP_BYTES];
+        size_t taken = left < BASE64_GROUP ? left : BASE64_GROUP;
+        memcpy(group, at, taken);
+        if (taken == 1 || memchr(group, '=', sizeof(group)) ||
+            EVP_DecodeBlock(bytes, group, BASE64_GROUP) != BASE64_GROUP_BYTES)
             return false;
-        memcpy(text + *decoded_len, group, sizeof(group));
-        *decoded_len += sizeof(group);
+        memcpy(text + *decoded_len, bytes, taken - 1);
+        *decoded_len += taken - 1;
+        at += taken;
+        left -= taken;
     }
-    *decoded_len -= padding;
     return true;
 }
 

@@ -45,6 +45,9 @@ static void a_payload_is_read_packet_by_packet(void **unused)
     EXPECT_PAYLOAD("bQUI=\x1e"
                    "4x",
                    "4[AB] 4:x ");
+    EXPECT_PAYLOAD("bQUI\n\x1e"
+                   "bQUJD",
+                   "4[AB] 4[ABC] ");
     EXPECT_PAYLOAD("b", "4[] ");
 }
 
@@ -58,7 +61,8 @@ static void a_malformed_packet_ends_the_payload(void **unused)
     EXPECT_PAYLOAD("4a\x1e\x1e"
                    "4b",
                    "4:a bad");
-    EXPECT_PAYLOAD("bQUJ", "bad");
+    EXPECT_PAYLOAD("bQ", "bad");
+    EXPECT_PAYLOAD("bQUI=QUI=", "bad");
     EXPECT_PAYLOAD("bQU J", "bad");
     EXPECT_PAYLOAD("b!!!!", "bad");
 }
@@ -105,7 +109,11 @@ static void a_frame_is_read_as_one_packet(void **unused)
     expect_frame("", true, ENGINEIO_MESSAGE, true, "");
     expect_frame("", false, ENGINEIO_MESSAGE, false, NULL);
     expect_frame("bQUI=", false, ENGINEIO_MESSAGE, true, "AB");
-    expect_frame("bQUI", false, ENGINEIO_MESSAGE, true, NULL);
+    expect_frame("bQUI", false, ENGINEIO_MESSAGE, true, "AB");
+    expect_frame("bQUI=\n", false, ENGINEIO_MESSAGE, true, "AB");
+    expect_frame("bQUJD\r\nREU\n", false, ENGINEIO_MESSAGE, true, "ABCDE");
+    expect_frame("bQUJDR", false, ENGINEIO_MESSAGE, true, NULL);
+    expect_frame("bQU=D", false, ENGINEIO_MESSAGE, true, NULL);
 }
 
 static void a_binary_message_is_written_as_base64(void **unused)

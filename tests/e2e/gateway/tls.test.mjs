@@ -98,6 +98,28 @@ test('https and wss are served with a certificate that clients can verify', asyn
   await client.close();
 });
 
+test('TLS 1.2 is spoken only with forward secrecy and authenticated encryption', async () => {
+  const version = { minVersion: 'TLSv1.2', maxVersion: 'TLSv1.2' };
+  for (const ciphers of ['AES128-GCM-SHA256', 'ECDHE-RSA-AES128-SHA', 'ECDHE-ECDSA-AES128-SHA'])
+    await assert.rejects(connectTls({ ...version, ciphers: `${ciphers}:@SECLEVEL=0` }), /handshake failure/);
+  const raw = await connectTls(version);
+  assert.match(raw.socket.getCipher().name, /^ECDHE-.*(GCM|CHACHA20)/);
+});
+
+test('HTTP/1.1 is negotiated, and clients that offer nothing or only another protocol are served', async () => {
+  for (const [offered, chosen] of [
+    [['h2', 'http/1.1'], 'http/1.1'],
+    [['http/1.1'], 'http/1.1'],
+    [['h2'], false],
+    [undefined, false],
+  ]) {
+    const raw = await connectTls({ ALPNProtocols: offered });
+    assert.equal(raw.socket.alpnProtocol, chosen);
+    raw.send(request('GET', '/healthz'));
+    assert.equal((await raw.response()).status, 200);
+  }
+});
+
 test('TLS 1.2 and 1.3 are accepted, 1.0 and 1.1 are not', async () => {
   for (const version of ['TLSv1.2', 'TLSv1.3']) {
     const raw = await connectTls({ minVersion: version, maxVersion: version });

@@ -80,6 +80,34 @@ test('during a drain a request that reaches the wrong worker is moved to its ses
   assert.equal(await stopped, 0);
 });
 
+/** Polls until the session or the connection ends; returns the bodies and the last status (undefined: cut off). */
+async function pollToTheEnd(connection, { sid }) {
+  const bodies = [];
+  for (;;) {
+    connection.send(request('GET', enginePath({ sid })));
+    const answer = await connection.response().catch(() => ({}));
+    if (answer.body) bodies.push(answer.body);
+    if (answer.status !== 200) return { bodies, status: answer.status };
+  }
+}
+
+test('polls end with an error or their connection, after which every client reconnects', async () => {
+  server = await startServer({
+    args: ['--workers', '1'],
+    settings: { 'gateway.shutdown.drain_timeout_seconds': 2 },
+  });
+  const [sessions] = await joinOn(4);
+  const connections = await Promise.all(sessions.map(connectTo));
+  const stopped = server.stop();
+  const ends = await Promise.all(sessions.map((session, i) => pollToTheEnd(connections[i], session)));
+  for (const { bodies, status } of ends) {
+    assert.ok(bodies.some((body) => body.includes('connection_closing')), bodies.join('\n'));
+    assert.equal(bodies.includes('1'), false, bodies.join('\n'));
+    assert.ok(status === undefined || JSON.parse(bodies.at(-1)).code === 1, `${status} ${bodies.at(-1)}`);
+  }
+  assert.equal(await stopped, 0);
+});
+
 test('the sessions of a worker that has finished its drain are unknown to the other worker', async () => {
   server = await serve();
   const [[ended], there] = await joinOn(1, SESSIONS);

@@ -47,6 +47,13 @@ const waitUntilUnknown = (session) =>
     return status === 400 && JSON.parse(text).code === 1;
   }, 'the session is unknown');
 
+/** Opens a WebSocket for a session that has one, or is about to: it is accepted and closed. */
+async function openSurplus({ server, sid }) {
+  const socket = new EngineSocket(server, { sid });
+  await socket.opened;
+  await socket.ended();
+}
+
 /** Opens a WebSocket for the upgrade of a session, and probes it. */
 async function probe({ server, sid }) {
   const socket = new EngineSocket(server, { sid });
@@ -285,11 +292,11 @@ describeBoth('Engine.IO', (server) => {
   test('a session is upgraded only once', async () => {
     const session = await joinByPolling(server, 'one');
     const socket = await probe(session);
-    await new EngineSocket(server, { sid: session.sid }).ended();
+    await openSurplus(session);
     socket.send('5');
     socket.send('420["heartbeat",{}]');
     await socket.take();
-    await new EngineSocket(server, { sid: session.sid }).ended();
+    await openSurplus(session);
     socket.send('421["heartbeat",{}]');
     assert.ok((await socket.take()).startsWith('431['));
     socket.terminate();
