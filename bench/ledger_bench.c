@@ -159,8 +159,8 @@ static void make_chat(struct bench *bench)
 {
     bool made = false;
     struct slice member = SLICE("bob");
-    ledger_chat_create(&bench->client, SLICE("bench"), SLICE("alice"), &member, 1, on_chat_created,
-                       &made);
+    ledger_chat_create(&bench->client, SLICE("bench"), SLICE("alice"), &member, 1, true,
+                       on_chat_created, &made);
     while (!made)
         loop_turn(&bench->loop, 1000);
 }

@@ -101,6 +101,7 @@ static bool compose_messages(struct gateway *gateway)
         .client = &gateway->ledger,
         .delivery = &gateway->delivery,
         .typing = &gateway->typing,
+        .chats = &gateway->chats,
         .hash_seed = gateway->parts.hash_seed,
         .started_at_ms = gateway->parts.started_at_ms,
         .replays = gateway->index == 0,

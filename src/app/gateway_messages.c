@@ -14,6 +14,12 @@ static void on_message_sent(void *arg, struct slice chat, struct slice user)
     typing_end(arg, chat, user);
 }
 
+static void on_message_read(void *arg, struct slice chat, struct slice user,
+                            const struct ledger_cursor_outcome *outcome)
+{
+    chat_publish_receipt(arg, chat, user, outcome->read_sequence, &outcome->hidden_from);
+}
+
 static bool compose_feed(struct gateway_messages *messages)
 {
     const struct gateway_messages_parts *parts = &messages->parts;
@@ -69,6 +75,8 @@ bool gateway_messages_make(struct gateway_messages *messages,
         .metrics = parts->metrics,
         .on_sent = on_message_sent,
         .on_sent_arg = parts->typing,
+        .on_read = on_message_read,
+        .on_read_arg = parts->chats,
     };
     return message_plane_init(&messages->plane, parts->hash_seed);
 }

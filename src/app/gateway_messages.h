@@ -7,6 +7,7 @@
 #ifndef ROLLCALL_APP_GATEWAY_MESSAGES_H
 #define ROLLCALL_APP_GATEWAY_MESSAGES_H
 
+#include "chats/chat_plane.h"
 #include "feed/local/local_feed.h"
 #include "messages/message_plane.h"
 #include "net/loop.h"
@@ -23,6 +24,7 @@ struct gateway_messages_parts {
     struct ledger_client *client;
     struct delivery *delivery;
     struct typing_plane *typing;
+    struct chat_plane *chats;
     uint64_t hash_seed;
     int64_t started_at_ms;
     bool replays; /* this gateway replays what is left in the outbox */

@@ -109,19 +109,42 @@ void chat_leave(struct chat_plane *plane, struct endpoint *endpoint)
     }
 }
 
-/* ---- removal ---- */
+/* ---- publishing ---- */
+
+/* Publishes and frees an event on the chat's presence topic. */
+static void chat_publish(struct chat_plane *plane, struct slice chat_id, struct buffer *payload)
+{
+    char name[ROUTER_TOPIC_BYTES_MAX];
+    if (!payload->failed)
+        bus_publish(plane->router->bus, chat_topic_name(name, chat_id, CHAT_TOPIC_PRESENCE),
+                    buffer_slice(payload));
+    buffer_free(payload);
+}
 
 void chat_publish_removal(struct chat_plane *plane, struct slice chat_id, struct slice user_id)
 {
-    char name[ROUTER_TOPIC_BYTES_MAX];
     struct buffer payload = BUFFER_INIT;
     typing_end(plane->typing, chat_id, user_id);
     chat_event_write_removed(&payload, user_id);
-    if (!payload.failed)
-        bus_publish(plane->router->bus, chat_topic_name(name, chat_id, CHAT_TOPIC_PRESENCE),
-                    buffer_slice(&payload));
-    buffer_free(&payload);
+    chat_publish(plane, chat_id, &payload);
 }
+
+void chat_publish_changed(struct chat_plane *plane, struct slice chat_id, struct slice user_id)
+{
+    struct buffer payload = BUFFER_INIT;
+    chat_event_write_changed(&payload, user_id);
+    chat_publish(plane, chat_id, &payload);
+}
+
+void chat_publish_receipt(struct chat_plane *plane, struct slice chat_id, struct slice user_id,
+                          uint64_t sequence, const struct id_list *hidden_from)
+{
+    struct buffer payload = BUFFER_INIT;
+    chat_event_write_receipt(&payload, user_id, (int64_t)sequence, hidden_from);
+    chat_publish(plane, chat_id, &payload);
+}
+
+/* ---- removal ---- */
 
 static void chat_send_closed(struct chat_plane *plane, struct endpoint *endpoint,
                              struct slice chat_id)
@@ -238,6 +261,56 @@ static void chat_presence_changed(struct chat_plane *plane, struct slice chat_id
         typing_view_recheck(&plane->typing->views, chat_id, event->change.presence.user_id);
 }
 
+/* ---- changes and receipts ---- */
+
+/* Sends a push to everybody who has the chat open except the exceptions and, of a receipt, the reader. A newer push
+ * replaces one with the same key that is still queued. */
+static void chat_deliver_push(struct chat_plane *plane, const struct topic *topic,
+                              const struct chat_event *event, struct slice name,
+                              const struct buffer *fields, uint64_t key)
+{
+    const struct route *own = router_find(plane->router, event->change.presence.user_id);
+    struct message message = {.type = MESSAGE_RELAY,
+                              .relay = {.name = name, .fields = buffer_slice(fields)}};
+    struct broadcast broadcast = {.message = &message};
+    struct chat_exceptions exceptions;
+    if (fields->failed || !chat_exceptions_find(plane->router, event, &exceptions))
+        return;
+    for (uint32_t i = 0; i < topic->count; i++) {
+        struct endpoint *endpoint = topic->subscriptions[i]->endpoint;
+        bool is_own = event->kind == CHAT_EVENT_RECEIPT && endpoint->route == own;
+        if (topic->subscriptions[i]->view == CHAT_VIEW_OPEN && !is_own &&
+            !chat_exceptions_contain(&exceptions, endpoint->route))
+            plane->router->deliver(endpoint, &broadcast, key);
+    }
+    broadcast_end(&broadcast);
+    free(exceptions.routes);
+}
+
+static void chat_push_event(struct chat_plane *plane, struct slice chat_id,
+                            const struct chat_event *event)
+{
+    const struct topic *topic = chat_topic_of(plane->router, chat_id, CHAT_TOPIC_PRESENCE);
+    bool is_receipt = event->kind == CHAT_EVENT_RECEIPT;
+    struct slice user_id = event->change.presence.user_id;
+    struct buffer fields = BUFFER_INIT;
+    if (!topic)
+        return;
+    uint64_t key = router_key(plane->router, MESSAGE_CHAT_SNAPSHOT, chat_id);
+    if (is_receipt)
+        key = (key ^ router_key(plane->router, MESSAGE_ACK, user_id)) | 1;
+    json_write_object(&fields);
+    json_write_key_string(&fields, SLICE("chat_id"), chat_id);
+    if (is_receipt) {
+        json_write_key_string(&fields, SLICE("user_id"), user_id);
+        json_write_key_int(&fields, SLICE("sequence"), event->sequence);
+    }
+    json_write_object_end(&fields);
+    chat_deliver_push(plane, topic, event, is_receipt ? SLICE("receipt") : SLICE("chat_changed"),
+                      &fields, key);
+    buffer_free(&fields);
+}
+
 void chat_received(struct chat_plane *plane, enum chat_topic topic, struct slice chat_id,
                    struct slice payload)
 {
@@ -254,5 +327,7 @@ void chat_received(struct chat_plane *plane, enum chat_topic topic, struct slice
         chat_presence_changed(plane, chat_id, &event);
     else if (event.kind == CHAT_EVENT_REMOVED)
         chat_remove_member(plane, chat_id, event.change.presence.user_id);
+    else
+        chat_push_event(plane, chat_id, &event);
     chat_event_free(&event);
 }

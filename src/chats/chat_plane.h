@@ -52,6 +52,14 @@ bool chat_is_open(const struct endpoint *endpoint, struct slice chat_id);
 /* Publishes to all gateways that a user was removed from the chat. */
 void chat_publish_removal(struct chat_plane *plane, struct slice chat_id, struct slice user_id);
 
+/* Tells everybody who has the chat open that its members, their roles or its rights have changed; `user_id` is the
+ * user concerned. */
+void chat_publish_changed(struct chat_plane *plane, struct slice chat_id, struct slice user_id);
+
+/* Tells everybody else who has the chat open, except the users in `hidden_from`, how far a user has read. */
+void chat_publish_receipt(struct chat_plane *plane, struct slice chat_id, struct slice user_id,
+                          uint64_t sequence, const struct id_list *hidden_from);
+
 /* Handles an event on one of a chat's topics. */
 void chat_received(struct chat_plane *plane, enum chat_topic topic, struct slice chat_id,
                    struct slice payload);

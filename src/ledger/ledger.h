@@ -49,17 +49,22 @@ struct ledger_request;
 
 enum {
     LEDGER_ID_BYTES_MAX = 128,
-    LEDGER_QUEUE_MAX = 16384,    /* requests waiting in a backend; beyond it: BUSY */
-    LEDGER_REFUSALS_MAX = 256,   /* operations that found no memory and await their answer */
-    LEDGER_TIME_LIMIT_MS = 5000, /* from the start of an operation to its completion */
-    LEDGER_PAGE_MAX = 1000,      /* rows of one page; 0 and larger limits mean this */
-    LEDGER_PROFILES_MAX = 10000, /* targets of one ledger_profiles() */
-    LEDGER_CONTACTS_MAX = 10000, /* per user */
-    LEDGER_BLOCKS_MAX = 10000,   /* per user */
+    LEDGER_QUEUE_MAX = 16384,      /* requests waiting in a backend; beyond it: BUSY */
+    LEDGER_REFUSALS_MAX = 256,     /* operations that found no memory and await their answer */
+    LEDGER_TIME_LIMIT_MS = 5000,   /* from the start of an operation to its completion */
+    LEDGER_PAGE_MAX = 1000,        /* rows of one page; 0 and larger limits mean this */
+    LEDGER_PROFILES_MAX = 10000,   /* targets of one ledger_profiles() */
+    LEDGER_APPEARANCES_MAX = 1000, /* users of one ledger_appearances() */
+    LEDGER_CONTACTS_MAX = 10000,   /* per user */
+    LEDGER_BLOCKS_MAX = 10000,     /* per user */
     LEDGER_CONTACT_REQUESTS_OUTGOING_MAX = 1000, /* pending contact requests from one user */
     LEDGER_CHAT_MEMBERS_MAX = 10000,
     LEDGER_CHATS_PAGE_MEMBERS_MAX = 20000, /* members in one page of chats; beyond it: has_more */
-    LEDGER_CALLS_KEPT_MAX = 1000,          /* per user; older history is dropped */
+    LEDGER_CHAT_PROFILES_MAX = 1000,       /* member profiles of one chat, by id */
+    LEDGER_RECEIPT_MEMBERS_MAX = 100,      /* members of a chat that shows who has read how far */
+    LEDGER_DISPLAY_NAME_BYTES_MAX = 256,
+    LEDGER_AVATAR_URL_BYTES_MAX = 2048,
+    LEDGER_CALLS_KEPT_MAX = 1000,     /* per user; older history is dropped */
     LEDGER_CALLS_UNANSWERED_MAX = 20, /* of them, unanswered calls from one user to the other */
     LEDGER_LAST_SEEN_BATCH_MAX = 1024,
     LEDGER_REASON_BYTES_MAX = 32, /* why a call ended */
@@ -70,7 +75,7 @@ enum ledger_status {
     LEDGER_INVALID,     /* an id of the wrong length, oneself as a contact, ... */
     LEDGER_NOT_FOUND,   /* missing, or hidden from this user: the two look the same */
     LEDGER_CONFLICT,    /* the id is in use for something else */
-    LEDGER_FORBIDDEN,   /* not a member, or a block between the two users */
+    LEDGER_FORBIDDEN,   /* a member without this right, or a user who does not consent */
     LEDGER_LIMIT,       /* beyond one of the bounds above */
     LEDGER_HALTED,      /* the chat's counter is missing or disagrees with its messages */
     LEDGER_BUSY,        /* too many requests wait; nothing happened */
@@ -170,15 +175,27 @@ enum ledger_visibility {
     LEDGER_VISIBLE_NOBODY,
 };
 
+/* Who may add a user to a group. */
+enum ledger_group_adds { LEDGER_GROUP_ADDS_EVERYONE, LEDGER_GROUP_ADDS_CONTACTS_ONLY };
+
 struct ledger_settings {
     enum ledger_visibility presence;
     enum ledger_visibility last_seen;
+    enum ledger_group_adds group_adds;
+    bool hides_reads; /* others are not told how far the user has read */
+};
+
+/* How a user appears to contacts and to members of the same chats. An empty text is none. */
+struct ledger_appearance {
+    struct slice display_name;
+    struct slice avatar_url;
 };
 
 struct ledger_settings_outcome {
     enum ledger_status status;
     struct ledger_settings settings; /* after the operation */
     struct ledger_settings previous; /* before it */
+    struct ledger_appearance appearance;
 };
 
 typedef void (*ledger_settings_done)(void *arg, const struct ledger_settings_outcome *outcome);
@@ -187,10 +204,18 @@ typedef void (*ledger_settings_done)(void *arg, const struct ledger_settings_out
 void ledger_settings_get(struct ledger_client *client, struct slice user, ledger_settings_done done,
                          void *arg);
 
-/* Sets the values that are not NULL and leaves the others. */
+/* The values to set; NULL leaves a value as it is. */
+struct ledger_settings_patch {
+    const enum ledger_visibility *presence;
+    const enum ledger_visibility *last_seen;
+    const enum ledger_group_adds *group_adds;
+    const bool *hides_reads;
+    const struct slice *display_name; /* an empty text removes it */
+    const struct slice *avatar_url;
+};
+
 void ledger_settings_put(struct ledger_client *client, struct slice user,
-                         const enum ledger_visibility *presence,
-                         const enum ledger_visibility *last_seen, ledger_settings_done done,
+                         const struct ledger_settings_patch *patch, ledger_settings_done done,
                          void *arg);
 
 /* The facts about one target that the privacy engine decides on. The relation is symmetric: with viewer and
@@ -218,6 +243,19 @@ typedef void (*ledger_profiles_done)(void *arg, const struct ledger_profiles_out
 void ledger_profiles(struct ledger_client *client, struct slice viewer, const struct slice *targets,
                      size_t count, ledger_profiles_done done, void *arg);
 
+struct ledger_appearances_outcome {
+    enum ledger_status status;
+    const struct ledger_appearance *appearances; /* one per user, in the order of the users */
+    size_t count;
+};
+
+typedef void (*ledger_appearances_done)(void *arg,
+                                        const struct ledger_appearances_outcome *outcome);
+
+/* Reads how users appear. More than LEDGER_APPEARANCES_MAX users: LIMIT. */
+void ledger_appearances(struct ledger_client *client, const struct slice *users, size_t count,
+                        ledger_appearances_done done, void *arg);
+
 struct ledger_graph_outcome {
     enum ledger_status status;
     struct ledger_settings settings;
@@ -225,7 +263,7 @@ struct ledger_graph_outcome {
     struct id_list contacts;
     struct id_list blocked;    /* by this user */
     struct id_list blocked_by; /* the first LEDGER_BLOCKS_MAX users who blocked this user */
-    struct id_list chats;      /* the first `chats_max` */
+    struct id_list chats;      /* `chats_max` of them: accepted ones first, then by activity */
 };
 
 typedef void (*ledger_graph_done)(void *arg, const struct ledger_graph_outcome *outcome);
@@ -342,16 +380,45 @@ void ledger_blocks_list(struct ledger_client *client, struct slice user, ledger_
 /* ---- chats --------------------------------------------------------------------------------------
  */
 
-/* Chats have no roles: every member may add and remove members. */
+/*
+ * A direct chat belongs to exactly two users for ever. Its id begins with LEDGER_CHAT_DIRECT_PREFIX.
+ *
+ * In a group admins add, remove and appoint; members leave, and add others if `members_can_add`. The creator is its
+ * first admin. When the last admin leaves, the member of the longest standing becomes admin.
+ *
+ * To a user who is no member, a chat that exists and one that does not are the same: NOT_FOUND. FORBIDDEN means a member
+ * without the right, a block, or a user who does not want to be added.
+ *
+ * A user has accepted a chat that the user created, was added to by a contact, or has written in. Chats that others
+ * force on a user therefore never displace accepted ones in ledger_graph().
+ */
+#define LEDGER_CHAT_DIRECT_PREFIX "direct"
+
+enum ledger_chat_kind { LEDGER_CHAT_GROUP, LEDGER_CHAT_DIRECT };
+
+/* What a chat shows of a member: only of members who have a name, a picture or a read mark. */
+struct ledger_chat_profile {
+    struct slice user;
+    struct ledger_appearance appearance;
+    uint64_t read_sequence; /* 0: nothing read, or not shown to the reader */
+};
+
 struct ledger_chat {
     struct slice id;
+    enum ledger_chat_kind kind;
     struct slice creator;
     int64_t created_at_ms;
+    int64_t activity_ms;         /* of the last message, or of the creation; never decreases */
     const struct slice *members; /* sorted by bytes; NULL when they were not requested */
     size_t member_count;         /* of the chat, also when `members` is NULL */
-    uint64_t members_version;    /* grows with every change of the members, from 1 */
-    uint64_t latest_sequence;    /* 0: no message yet */
-    uint64_t unread;             /* messages of others that the reader has not acknowledged */
+    const struct slice *admins;  /* sorted; requested together with the members */
+    size_t admin_count;
+    bool members_can_add;
+    uint64_t members_version; /* grows with every change of the members, from 1 */
+    uint64_t latest_sequence; /* 0: no message yet */
+    uint64_t unread;          /* messages of others that the reader has not acknowledged */
+    const struct ledger_chat_profile *profiles; /* by user; see the operations */
+    size_t profile_count;
 };
 
 struct ledger_chat_outcome {
@@ -362,42 +429,78 @@ struct ledger_chat_outcome {
 
 typedef void (*ledger_chat_done)(void *arg, const struct ledger_chat_outcome *outcome);
 
-/* Creates a chat of `creator` and `members`; repetitions, and the creator among the members, count once.
- * An id in use is CONFLICT, unless the creator is a member and the members are the same: then that chat is
- * returned. FORBIDDEN when there is a block between the creator and a member; LIMIT beyond
- * LEDGER_CHAT_MEMBERS_MAX. */
+/* Creates a group of `creator` and `members`; repetitions, and the creator among the members, count once. If the id is
+ * in use, a member of that chat gets it if the members are the same; otherwise it is CONFLICT. An id that contains ':' or begins with the prefix of direct chats is INVALID, unless that chat
+ * is returned. FORBIDDEN when a member does not want to be added by the creator, or when there is a block between
+ * the two; LIMIT beyond LEDGER_CHAT_MEMBERS_MAX. */
 void ledger_chat_create(struct ledger_client *client, struct slice chat, struct slice creator,
-                        const struct slice *members, size_t count, ledger_chat_done done,
-                        void *arg);
+                        const struct slice *members, size_t count, bool members_can_add,
+                        ledger_chat_done done, void *arg);
 
-/* Reads a chat as `reader`, a member, sees it. With `reader` SLICE_NONE membership is not checked: for fan-out. */
+/* Returns the direct chat of the two users, with its profiles; if there is none, creates it with the id `chat`.
+ * FORBIDDEN while one blocks the other; INVALID for oneself. */
+void ledger_chat_open_direct(struct ledger_client *client, struct slice chat, struct slice user,
+                             struct slice other, ledger_chat_done done, void *arg);
+
+/* Reads a chat as `reader`, a member, sees it, with or without the profiles of its members. With `reader` SLICE_NONE
+ * membership is not checked: for fan-out. */
 void ledger_chat_get(struct ledger_client *client, struct slice chat, struct slice reader,
-                     ledger_chat_done done, void *arg);
+                     bool with_profiles, ledger_chat_done done, void *arg);
+
+/* Changes who may add members, as an admin. Returns the chat. */
+void ledger_chat_change(struct ledger_client *client, struct slice chat, struct slice actor,
+                        bool members_can_add, ledger_chat_done done, void *arg);
 
 struct ledger_chats_outcome {
     enum ledger_status status;
-    const struct ledger_chat *chats; /* sorted by id */
+    const struct ledger_chat
+        *chats; /* by activity, the latest first, then by id, the greatest first */
     size_t count;
-    bool has_more; /* continue after the last id */
+    bool has_more; /* continue after the last chat */
 };
 
 typedef void (*ledger_chats_done)(void *arg, const struct ledger_chats_outcome *outcome);
 
-/* Lists a page of the user's chats with an id greater than `after`, with or without their members. */
-void ledger_chats_list(struct ledger_client *client, struct slice user, struct slice after,
-                       uint32_t limit, bool with_members, ledger_chats_done done, void *arg);
+/* The last chat of a page. A chat that becomes active afterwards moves before the cursor; no other is skipped or
+ * repeated. */
+struct ledger_chats_cursor {
+    struct slice chat;   /* SLICE_NONE: from the start */
+    int64_t activity_ms; /* as returned; LEDGER_ACTIVITY_NOW: as it is now */
+};
 
-/* OK: the user is a member. FORBIDDEN: the user is not. NOT_FOUND: there is no such chat. */
+enum { LEDGER_ACTIVITY_NOW = -1 };
+
+/* Lists a page of the user's chats after `after`, with or without their members; direct chats with their profiles. */
+void ledger_chats_list(struct ledger_client *client, struct slice user,
+                       const struct ledger_chats_cursor *after, uint32_t limit, bool with_members,
+                       ledger_chats_done done, void *arg);
+
+/* OK: the user is a member. Otherwise NOT_FOUND. */
 void ledger_chat_member_check(struct ledger_client *client, struct slice chat, struct slice user,
                               ledger_change_done done, void *arg);
 
-/* `actor`, a member, adds `user`. FORBIDDEN when there is a block between the two. */
+/* `actor`, a member, adds `user` to a group. */
 void ledger_chat_member_add(struct ledger_client *client, struct slice chat, struct slice actor,
                             struct slice user, ledger_change_done done, void *arg);
 
-/* `actor`, a member, removes `user`, who may be the actor. A chat without members keeps its id. */
+struct ledger_member_outcome {
+    enum ledger_status status;
+    bool changed;
+    struct slice promoted; /* became admin, because the last one left; SLICE_NONE: nobody did */
+};
+
+typedef void (*ledger_member_done)(void *arg, const struct ledger_member_outcome *outcome);
+
+/* `actor` leaves a group as `user`, or, an admin, removes `user`. A chat without members keeps its id. */
 void ledger_chat_member_remove(struct ledger_client *client, struct slice chat, struct slice actor,
-                               struct slice user, ledger_change_done done, void *arg);
+                               struct slice user, ledger_member_done done, void *arg);
+
+/* `actor`, an admin, makes `user` an admin, or one no longer. NOT_FOUND when `user` is no member; FORBIDDEN when no
+ * admin would be left. */
+void ledger_chat_admin_put(struct ledger_client *client, struct slice chat, struct slice actor,
+                           struct slice user, ledger_change_done done, void *arg);
+void ledger_chat_admin_delete(struct ledger_client *client, struct slice chat, struct slice actor,
+                              struct slice user, ledger_change_done done, void *arg);
 
 /* ---- calls --------------------------------------------------------------------------------------
  */

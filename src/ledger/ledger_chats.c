@@ -2,7 +2,8 @@
 #include "ledger/ledger_request.h"
 
 void ledger_chat_create(struct ledger_client *client, struct slice chat, struct slice creator,
-                        const struct slice *members, size_t count, ledger_chat_done done, void *arg)
+                        const struct slice *members, size_t count, bool members_can_add,
+                        ledger_chat_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_CHAT_CREATE, arg);
     request->done.chat = done;
@@ -10,26 +11,54 @@ void ledger_chat_create(struct ledger_client *client, struct slice chat, struct 
     request->input.user = ledger_request_id(request, creator);
     request->input.ids = ledger_request_ids(request, members, count, LEDGER_CHAT_MEMBERS_MAX);
     request->input.id_count = count;
+    request->input.members_can_add = members_can_add;
+    ledger_request_submit(request);
+}
+
+void ledger_chat_open_direct(struct ledger_client *client, struct slice chat, struct slice user,
+                             struct slice other, ledger_chat_done done, void *arg)
+{
+    struct ledger_request *request = ledger_request_make(client, LEDGER_CHAT_OPEN_DIRECT, arg);
+    request->done.chat = done;
+    request->input.chat = ledger_request_id(request, chat);
+    request->input.user = ledger_request_id(request, user);
+    request->input.other = ledger_request_id(request, other);
+    if (slice_equal(user, other))
+        ledger_request_refuse(request, LEDGER_INVALID);
     ledger_request_submit(request);
 }
 
 void ledger_chat_get(struct ledger_client *client, struct slice chat, struct slice reader,
-                     ledger_chat_done done, void *arg)
+                     bool with_profiles, ledger_chat_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_CHAT_GET, arg);
     request->done.chat = done;
     request->input.chat = ledger_request_id(request, chat);
     request->input.user = ledger_request_optional_id(request, reader);
+    request->input.with_profiles = with_profiles;
     ledger_request_submit(request);
 }
 
-void ledger_chats_list(struct ledger_client *client, struct slice user, struct slice after,
-                       uint32_t limit, bool with_members, ledger_chats_done done, void *arg)
+void ledger_chat_change(struct ledger_client *client, struct slice chat, struct slice actor,
+                        bool members_can_add, ledger_chat_done done, void *arg)
+{
+    struct ledger_request *request = ledger_request_make(client, LEDGER_CHAT_CHANGE, arg);
+    request->done.chat = done;
+    request->input.chat = ledger_request_id(request, chat);
+    request->input.user = ledger_request_id(request, actor);
+    request->input.members_can_add = members_can_add;
+    ledger_request_submit(request);
+}
+
+void ledger_chats_list(struct ledger_client *client, struct slice user,
+                       const struct ledger_chats_cursor *after, uint32_t limit, bool with_members,
+                       ledger_chats_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_CHATS_LIST, arg);
     request->done.chats = done;
     request->input.user = ledger_request_id(request, user);
-    request->input.after = ledger_request_optional_id(request, after);
+    request->input.after = ledger_request_optional_id(request, after->chat);
+    request->input.after_activity_ms = after->activity_ms;
     request->input.limit = ledger_request_limit(limit);
     request->input.with_members = with_members;
     ledger_request_submit(request);
@@ -45,28 +74,52 @@ void ledger_chat_member_check(struct ledger_client *client, struct slice chat, s
     ledger_request_submit(request);
 }
 
-static void submit_member_change(struct ledger_client *client, enum ledger_operation operation,
-                                 struct slice chat, struct slice actor, struct slice user,
-                                 ledger_change_done done, void *arg)
+/* The completion is still to be set. */
+static struct ledger_request *make_member_change(struct ledger_client *client,
+                                                 enum ledger_operation operation, struct slice chat,
+                                                 struct slice actor, struct slice user, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, operation, arg);
-    request->done.change = done;
     request->input.chat = ledger_request_id(request, chat);
     request->input.user = ledger_request_id(request, actor);
     request->input.other = ledger_request_id(request, user);
-    ledger_request_submit(request);
+    return request;
 }
 
 void ledger_chat_member_add(struct ledger_client *client, struct slice chat, struct slice actor,
                             struct slice user, ledger_change_done done, void *arg)
 {
-    submit_member_change(client, LEDGER_CHAT_MEMBER_ADD, chat, actor, user, done, arg);
+    struct ledger_request *request =
+        make_member_change(client, LEDGER_CHAT_MEMBER_ADD, chat, actor, user, arg);
+    request->done.change = done;
+    ledger_request_submit(request);
 }
 
 void ledger_chat_member_remove(struct ledger_client *client, struct slice chat, struct slice actor,
-                               struct slice user, ledger_change_done done, void *arg)
+                               struct slice user, ledger_member_done done, void *arg)
 {
-    submit_member_change(client, LEDGER_CHAT_MEMBER_REMOVE, chat, actor, user, done, arg);
+    struct ledger_request *request =
+        make_member_change(client, LEDGER_CHAT_MEMBER_REMOVE, chat, actor, user, arg);
+    request->done.member = done;
+    ledger_request_submit(request);
+}
+
+void ledger_chat_admin_put(struct ledger_client *client, struct slice chat, struct slice actor,
+                           struct slice user, ledger_change_done done, void *arg)
+{
+    struct ledger_request *request =
+        make_member_change(client, LEDGER_CHAT_ADMIN_PUT, chat, actor, user, arg);
+    request->done.change = done;
+    ledger_request_submit(request);
+}
+
+void ledger_chat_admin_delete(struct ledger_client *client, struct slice chat, struct slice actor,
+                              struct slice user, ledger_change_done done, void *arg)
+{
+    struct ledger_request *request =
+        make_member_change(client, LEDGER_CHAT_ADMIN_DELETE, chat, actor, user, arg);
+    request->done.change = done;
+    ledger_request_submit(request);
 }
 
 void ledger_call_append(struct ledger_client *client, const struct ledger_call *call,

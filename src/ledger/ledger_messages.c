@@ -60,10 +60,10 @@ void ledger_messages_before(struct ledger_client *client, struct slice chat, str
 }
 
 void ledger_cursor_put(struct ledger_client *client, struct slice chat, struct slice user,
-                       struct slice device, uint64_t sequence, ledger_change_done done, void *arg)
+                       struct slice device, uint64_t sequence, ledger_cursor_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_CURSOR_PUT, arg);
-    request->done.change = done;
+    request->done.cursor = done;
     request->input.chat = ledger_request_id(request, chat);
     request->input.user = ledger_request_id(request, user);
     request->input.device = ledger_request_id(request, device);

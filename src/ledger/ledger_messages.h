@@ -74,9 +74,21 @@ void ledger_messages_before(struct ledger_client *client, struct slice chat, str
                             uint64_t sequence, uint32_t limit, ledger_messages_done done,
                             void *arg);
 
-/* Moves a device's cursor forward, never back and never beyond the latest message. */
+struct ledger_cursor_outcome {
+    enum ledger_status status;
+    bool changed;           /* this device's cursor moved */
+    bool read_more;         /* the user's read mark moved: the highest cursor of all devices */
+    uint64_t read_sequence; /* the read mark after the operation */
+    bool is_shown;          /* the mark moved, and others may be told, except those below */
+    struct id_list hidden_from;
+};
+
+typedef void (*ledger_cursor_done)(void *arg, const struct ledger_cursor_outcome *outcome);
+
+/* Moves a device's cursor forward, never back and never beyond the latest message. The mark is shown if the user's
+ * settings allow it and the chat has at most LEDGER_RECEIPT_MEMBERS_MAX members; not across a block. */
 void ledger_cursor_put(struct ledger_client *client, struct slice chat, struct slice user,
-                       struct slice device, uint64_t sequence, ledger_change_done done, void *arg);
+                       struct slice device, uint64_t sequence, ledger_cursor_done done, void *arg);
 
 /* Reads the oldest messages of the outbox, in the order in which they were stored. `latest_sequence` is
  * 0. */

@@ -12,20 +12,40 @@ void ledger_settings_get(struct ledger_client *client, struct slice user, ledger
     ledger_request_submit(request);
 }
 
+static struct slice copy_appearance_text(struct ledger_request *request, const struct slice *text,
+                                         size_t bytes_max)
+{
+    if (text && text->len > bytes_max)
+        ledger_request_refuse(request, LEDGER_INVALID);
+    return text && text->len <= bytes_max ? ledger_request_copy(request, *text) : SLICE_NONE;
+}
+
 void ledger_settings_put(struct ledger_client *client, struct slice user,
-                         const enum ledger_visibility *presence,
-                         const enum ledger_visibility *last_seen, ledger_settings_done done,
+                         const struct ledger_settings_patch *patch, ledger_settings_done done,
                          void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_SETTINGS_PUT, arg);
+    struct ledger_request_input *input = &request->input;
     request->done.settings = done;
-    request->input.user = ledger_request_id(request, user);
-    request->input.set_presence = presence != NULL;
-    request->input.set_last_seen = last_seen != NULL;
-    if (presence)
-        request->input.settings.presence = *presence;
-    if (last_seen)
-        request->input.settings.last_seen = *last_seen;
+    input->user = ledger_request_id(request, user);
+    input->set_presence = patch->presence != NULL;
+    input->set_last_seen = patch->last_seen != NULL;
+    input->set_group_adds = patch->group_adds != NULL;
+    input->set_hides_reads = patch->hides_reads != NULL;
+    input->set_display_name = patch->display_name != NULL;
+    input->set_avatar_url = patch->avatar_url != NULL;
+    if (patch->presence)
+        input->settings.presence = *patch->presence;
+    if (patch->last_seen)
+        input->settings.last_seen = *patch->last_seen;
+    if (patch->group_adds)
+        input->settings.group_adds = *patch->group_adds;
+    if (patch->hides_reads)
+        input->settings.hides_reads = *patch->hides_reads;
+    input->appearance.display_name =
+        copy_appearance_text(request, patch->display_name, LEDGER_DISPLAY_NAME_BYTES_MAX);
+    input->appearance.avatar_url =
+        copy_appearance_text(request, patch->avatar_url, LEDGER_AVATAR_URL_BYTES_MAX);
     ledger_request_submit(request);
 }
 
@@ -36,6 +56,16 @@ void ledger_profiles(struct ledger_client *client, struct slice viewer, const st
     request->done.profiles = done;
     request->input.user = ledger_request_optional_id(request, viewer);
     request->input.ids = ledger_request_ids(request, targets, count, LEDGER_PROFILES_MAX);
+    request->input.id_count = count;
+    ledger_request_submit(request);
+}
+
+void ledger_appearances(struct ledger_client *client, const struct slice *users, size_t count,
+                        ledger_appearances_done done, void *arg)
+{
+    struct ledger_request *request = ledger_request_make(client, LEDGER_APPEARANCES, arg);
+    request->done.appearances = done;
+    request->input.ids = ledger_request_ids(request, users, count, LEDGER_APPEARANCES_MAX);
     request->input.id_count = count;
     ledger_request_submit(request);
 }

@@ -66,6 +66,7 @@ static inline struct ledger *ledger_innermost(struct ledger *ledger)
     X(SETTINGS_GET, false, settings)                                                               \
     X(SETTINGS_PUT, true, settings)                                                                \
     X(PROFILES, false, profiles)                                                                   \
+    X(APPEARANCES, false, appearances)                                                             \
     X(GRAPH, false, graph)                                                                         \
     X(LAST_SEEN_PUT, true, change)                                                                 \
     X(CONTACT_REQUEST_CREATE, true, contact)                                                       \
@@ -79,17 +80,21 @@ static inline struct ledger *ledger_innermost(struct ledger *ledger)
     X(BLOCK_DELETE, true, change)                                                                  \
     X(BLOCKS_LIST, false, ids)                                                                     \
     X(CHAT_CREATE, true, chat)                                                                     \
+    X(CHAT_OPEN_DIRECT, true, chat)                                                                \
     X(CHAT_GET, false, chat)                                                                       \
+    X(CHAT_CHANGE, true, chat)                                                                     \
     X(CHATS_LIST, false, chats)                                                                    \
     X(CHAT_MEMBER_CHECK, false, change)                                                            \
     X(CHAT_MEMBER_ADD, true, change)                                                               \
-    X(CHAT_MEMBER_REMOVE, true, change)                                                            \
+    X(CHAT_MEMBER_REMOVE, true, member)                                                            \
+    X(CHAT_ADMIN_PUT, true, change)                                                                \
+    X(CHAT_ADMIN_DELETE, true, change)                                                             \
     X(CALL_APPEND, true, change)                                                                   \
     X(CALLS_LIST, false, calls)                                                                    \
     X(MESSAGE_APPEND, true, append)                                                                \
     X(MESSAGES_AFTER, false, messages)                                                             \
     X(MESSAGES_BEFORE, false, messages)                                                            \
-    X(CURSOR_PUT, true, change)                                                                    \
+    X(CURSOR_PUT, true, cursor)                                                                    \
     X(OUTBOX_LIST, false, messages)                                                                \
     X(OUTBOX_REMOVE, true, change)                                                                 \
     X(DEAD_LETTER_PUT, true, change)                                                               \
@@ -112,6 +117,7 @@ struct ledger_request_input {
     struct slice chat;
     struct slice id;    /* of a contact request or a message */
     struct slice after; /* the page starts after this id */
+    int64_t after_activity_ms;
     struct slice client_message_id;
     struct slice device;
     struct slice text;       /* a body or a reason */
@@ -123,12 +129,19 @@ struct ledger_request_input {
     const struct ledger_position *positions;
     size_t position_count;
     struct ledger_settings settings;
+    struct ledger_appearance appearance;
     uint64_t sequence; /* also the position after which a page starts */
     uint32_t limit;    /* 1 to LEDGER_PAGE_MAX */
     bool set_presence;
     bool set_last_seen;
+    bool set_group_adds;
+    bool set_hides_reads;
+    bool set_display_name;
+    bool set_avatar_url;
     bool incoming;
     bool with_members;
+    bool with_profiles;
+    bool members_can_add;
     bool apply;
 };
 
@@ -140,12 +153,15 @@ union ledger_request_outcome {
     struct ledger_ids_outcome ids;
     struct ledger_settings_outcome settings;
     struct ledger_profiles_outcome profiles;
+    struct ledger_appearances_outcome appearances;
     struct ledger_graph_outcome graph;
     struct ledger_contact_outcome contact;
     struct ledger_contact_requests_outcome contact_requests;
     struct ledger_block_outcome block;
     struct ledger_chat_outcome chat;
     struct ledger_chats_outcome chats;
+    struct ledger_member_outcome member;
+    struct ledger_cursor_outcome cursor;
     struct ledger_calls_outcome calls;
     struct ledger_append_outcome append;
     struct ledger_messages_outcome messages;
@@ -161,12 +177,15 @@ union ledger_request_completion {
     ledger_ids_done ids;
     ledger_settings_done settings;
     ledger_profiles_done profiles;
+    ledger_appearances_done appearances;
     ledger_graph_done graph;
     ledger_contact_done contact;
     ledger_contact_requests_done contact_requests;
     ledger_block_done block;
     ledger_chat_done chat;
     ledger_chats_done chats;
+    ledger_member_done member;
+    ledger_cursor_done cursor;
     ledger_calls_done calls;
     ledger_append_done append;
     ledger_messages_done messages;

@@ -44,12 +44,20 @@ void message_cursor_free(struct message_plane *plane)
     table_free(&plane->cursors);
 }
 
+void message_cursor_announce(const struct message_plane *plane, struct slice chat,
+                             struct slice user, const struct ledger_cursor_outcome *outcome)
+{
+    if (outcome->status == LEDGER_OK && outcome->is_shown && plane->on_read)
+        plane->on_read(plane->on_read_arg, chat, user, outcome);
+}
+
 static void store_cursor(struct cursor *cursor);
 
-static void on_cursor_stored(void *arg, const struct ledger_change_outcome *outcome)
+static void on_cursor_stored(void *arg, const struct ledger_cursor_outcome *outcome)
 {
     struct cursor *cursor = arg;
     struct message_plane *plane = cursor->plane;
+    message_cursor_announce(plane, cursor->chat, cursor->user, outcome);
     if (outcome->status == LEDGER_OK && cursor->wanted > cursor->sent && !plane->stopped)
         store_cursor(cursor);
     else

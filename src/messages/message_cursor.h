@@ -13,10 +13,17 @@
 
 enum { MESSAGE_CURSORS_MAX = 4096 };
 
+/* The device of acknowledgements over REST, which come from no device. */
+#define MESSAGE_CURSOR_REST_DEVICE "rest"
+
 bool message_cursor_init(struct message_plane *plane, uint64_t seed);
 
 /* Call it after the ledger's last completion. */
 void message_cursor_free(struct message_plane *plane);
+
+/* Tells others how far the user has read, if a cursor that was stored moved the read mark and may be shown. */
+void message_cursor_announce(const struct message_plane *plane, struct slice chat,
+                             struct slice user, const struct ledger_cursor_outcome *outcome);
 
 /* Notes that the user's device has all messages of the chat up to `sequence`. */
 void message_cursor_advance(struct message_plane *plane, struct slice chat, struct slice user,

@@ -18,7 +18,7 @@ static void answer_cursor_put(void *arg, struct ledger_request *request)
 {
     struct fixture *fixture = arg;
     fixture->stored = request->input.sequence;
-    request->outcome.change.changed = true;
+    request->outcome.cursor.changed = true;
 }
 
 static int set_up(void **state)

@@ -20,6 +20,10 @@
 /* A user sent a message to a chat and so stopped typing there. */
 typedef void (*message_sent_hook)(void *arg, struct slice chat, struct slice user);
 
+/* A user's read mark moved, and others may be told. */
+typedef void (*message_read_hook)(void *arg, struct slice chat, struct slice user,
+                                  const struct ledger_cursor_outcome *outcome);
+
 struct message_plane {
     const struct config *config;
     const struct clock *clock;
@@ -29,6 +33,8 @@ struct message_plane {
     struct metrics *metrics;
     message_sent_hook on_sent; /* may be NULL */
     void *on_sent_arg;
+    message_read_hook on_read; /* may be NULL */
+    void *on_read_arg;
     /* ---- */
     size_t sends;         /* under way */
     struct table cursors; /* acknowledgements on their way to the ledger */

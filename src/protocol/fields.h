@@ -45,7 +45,8 @@ void fields_encode(struct buffer *out, const struct message *message);
 /* Appends one presence as an object, the same in snapshots, REST and explanations. */
 void fields_write_presence(struct buffer *out, const struct presence *presence);
 
-/* Append JSON members to an open object: an acknowledgement, a page of messages. */
+/* Append JSON members to an open object: a presence, an acknowledgement, a page of messages. */
+void fields_write_presence_fields(struct buffer *out, const struct presence *presence);
 void fields_write_message_ack(struct buffer *out, const struct message_ack *ack);
 void fields_write_messages(struct buffer *out, const struct sync_response *page);
 

@@ -30,7 +30,7 @@ static void fields_write_seconds(struct buffer *out, struct slice key, int64_t m
     buffer_append(out, decimals, len);
 }
 
-static void fields_write_presence_fields(struct buffer *out, const struct presence *presence)
+void fields_write_presence_fields(struct buffer *out, const struct presence *presence)
 {
     json_write_key_string(out, SLICE("user_id"), presence->user_id);
     json_write_key_string(out, SLICE("status"), slice_of(presence_status_name(presence->status)));

@@ -198,7 +198,7 @@ static void fanout_chat_deliver_or_read(struct fanout_chat *chat)
         chat->reading = true;
         for (struct list *at = chat->waiting.next; at != &chat->waiting; at = at->next)
             fanout_set_item_stage(CONTAINER_OF(at, struct feed_item, link), FEED_ITEM_READING);
-        ledger_chat_get(chat->fanout->ledger, fanout_chat_id(chat), SLICE_NONE,
+        ledger_chat_get(chat->fanout->ledger, fanout_chat_id(chat), SLICE_NONE, false,
                         on_fanout_members_read, chat);
     }
 }

@@ -164,8 +164,7 @@ static void on_chat_to_open_read(void *arg, const struct ledger_chat_outcome *ou
     struct chat_opening *opening = arg;
     struct session *session = opening->pending->session;
     if (outcome->status != LEDGER_OK || !session) {
-        bool no_member = outcome->status == LEDGER_FORBIDDEN || outcome->status == LEDGER_NOT_FOUND;
-        if (session && no_member)
+        if (session && outcome->status == LEDGER_NOT_FOUND)
             chat_close(session->context->chats, &session->endpoint, opening->chat_id);
         else if (session)
             chat_give_up(session->context->chats, &session->endpoint, opening->chat_id);
@@ -174,8 +173,8 @@ static void on_chat_to_open_read(void *arg, const struct ledger_chat_outcome *ou
         return;
     }
     if (!chat_confirm(&session->endpoint, opening->chat_id)) {
-        refuse_chat_opening(opening, ERROR_FORBIDDEN,
-                            "the chat was closed, or you were removed from it");
+        pending_reply_ledger_error(&opening->pending, LEDGER_NOT_FOUND); /* closed, or removed */
+        free(opening);
         return;
     }
     opening->latest_sequence = (int64_t)outcome->chat.latest_sequence;
@@ -214,7 +213,7 @@ void handle_open_chat(struct session *session, const struct message *message)
     }
     opening->pending = pending;
     opening->chat_id = keep_chat_opening_id(opening, message->chat_id);
-    ledger_chat_get(session->context->ledger, opening->chat_id, session_user(session),
+    ledger_chat_get(session->context->ledger, opening->chat_id, session_user(session), false,
                     on_chat_to_open_read, opening);
 }
 

@@ -68,8 +68,6 @@ static void on_history_page_read(void *arg, enum ledger_status status,
     struct pending_reply *pending = arg;
     if (status == LEDGER_NOT_FOUND) {
         pending_reply_error(&pending, ERROR_NOT_FOUND, "there is no such chat");
-    } else if (status == LEDGER_FORBIDDEN) {
-        pending_reply_error(&pending, ERROR_FORBIDDEN, "only members may read a chat");
     } else if (status == LEDGER_BUSY) {
         pending_reply_error(&pending, ERROR_SERVER_BUSY, "too many requests wait for the ledger");
     } else if (status != LEDGER_OK) {

@@ -293,7 +293,7 @@ static void a_removal_while_opening_closes_the_chat(void **unused)
     world.ledger.holding = false;
     fake_ledger_release_all(&world.ledger); /* the answer is from before the removal */
     client_expect(&bob, "error");
-    assert_true(client_has(&bob, "FORBIDDEN"));
+    assert_true(client_has(&bob, "NOT_FOUND"));
     assert_int_equal(counted(METRIC_CHATS_OPEN), 0);
     send_command(&alice, "typing_start", "team");
     client_expect_nothing(&bob);

@@ -115,6 +115,11 @@ void harness_count_append(void *arg, const struct ledger_append_outcome *outcome
     harness_begin(arg, outcome->status);
 }
 
+void harness_count_cursor(void *arg, const struct ledger_cursor_outcome *outcome)
+{
+    harness_begin(arg, outcome->status);
+}
+
 void harness_write_change(void *arg, const struct ledger_change_outcome *outcome)
 {
     if (harness_begin(arg, outcome->status) && outcome->changed)

@@ -47,12 +47,18 @@ void harness_settle(struct harness *harness);
 
 /* Completions that only count; the argument is the harness. */
 void harness_count_change(void *arg, const struct ledger_change_outcome *outcome);
+void harness_count_cursor(void *arg, const struct ledger_cursor_outcome *outcome);
 void harness_count_append(void *arg, const struct ledger_append_outcome *outcome);
 
 /* Lists are separated by commas; an empty list is "". */
 const char *harness_settings(struct harness *harness, const char *user);
 const char *harness_set(struct harness *harness, const char *user, const char *presence,
                         const char *last_seen);
+const char *harness_consent(struct harness *harness, const char *user, const char *group_adds,
+                            const char *reads);
+const char *harness_appear(struct harness *harness, const char *user, const char *display_name,
+                           const char *avatar_url);
+const char *harness_appearances(struct harness *harness, const char *users);
 const char *harness_profiles(struct harness *harness, const char *viewer, const char *targets);
 const char *harness_seen(struct harness *harness, const char *user, int64_t last_seen_ms,
                          uint64_t version);
@@ -75,13 +81,25 @@ const char *harness_blocks(struct harness *harness, const char *user);
 const char *harness_chat_create(struct harness *harness, const char *chat, const char *creator,
                                 const char *members);
 const char *harness_chat(struct harness *harness, const char *chat, const char *reader);
+const char *harness_direct(struct harness *harness, const char *chat, const char *user,
+                           const char *other);
+
+/* Returns the admins and who may add members, then the profiles. */
+const char *harness_chat_roles(struct harness *harness, const char *chat, const char *reader);
+const char *harness_chat_change(struct harness *harness, const char *chat, const char *actor,
+                                bool members_can_add);
+
+/* Lists after a chat ("": from the start) and its activity. */
 const char *harness_chats(struct harness *harness, const char *user, const char *after,
-                          uint32_t limit, bool with_members);
+                          int64_t activity_ms, uint32_t limit, bool with_members);
 const char *harness_member(struct harness *harness, const char *chat, const char *user);
 const char *harness_member_add(struct harness *harness, const char *chat, const char *actor,
                                const char *user);
 const char *harness_member_remove(struct harness *harness, const char *chat, const char *actor,
                                   const char *user);
+
+const char *harness_admin(struct harness *harness, const char *chat, const char *actor,
+                          const char *user, bool is_admin);
 
 const char *harness_call(struct harness *harness, const char *id, const char *caller,
                          const char *callee, int64_t ended_at_ms);

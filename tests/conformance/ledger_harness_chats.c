@@ -19,6 +19,33 @@ static void write_chat(void *arg, const struct ledger_chat_outcome *outcome)
     add_chat(arg, &outcome->chat);
 }
 
+static void write_roles(void *arg, const struct ledger_chat_outcome *outcome)
+{
+    const struct ledger_chat *chat = &outcome->chat;
+    if (!harness_begin(arg, outcome->status))
+        return;
+    harness_add(arg, " %s admins:", chat->kind == LEDGER_CHAT_DIRECT ? "direct" : "group");
+    for (size_t i = 0; i < chat->admin_count; i++)
+        harness_add(arg, "%s%.*s", i ? "," : "", SLICE_FORMAT(chat->admins[i]));
+    harness_add(arg, "%s", chat->members_can_add ? " open" : "");
+    for (size_t i = 0; i < chat->profile_count; i++) {
+        const struct ledger_chat_profile *profile = &chat->profiles[i];
+        harness_add(arg, " %.*s:%.*s:%.*s:%llu", SLICE_FORMAT(profile->user),
+                    SLICE_FORMAT(profile->appearance.display_name),
+                    SLICE_FORMAT(profile->appearance.avatar_url),
+                    (unsigned long long)profile->read_sequence);
+    }
+}
+
+static void write_member(void *arg, const struct ledger_member_outcome *outcome)
+{
+    if (!harness_begin(arg, outcome->status))
+        return;
+    harness_add(arg, "%s", outcome->changed ? " changed" : "");
+    if (outcome->promoted.data)
+        harness_add(arg, " admin %.*s", SLICE_FORMAT(outcome->promoted));
+}
+
 static void write_chats(void *arg, const struct ledger_chats_outcome *outcome)
 {
     if (!harness_begin(arg, outcome->status))
@@ -47,22 +74,45 @@ const char *harness_chat_create(struct harness *harness, const char *chat, const
 {
     struct slice ids[16];
     size_t count = harness_split(members, ids, 16);
-    ledger_chat_create(&harness->client, slice_of(chat), slice_of(creator), ids, count, write_chat,
-                       harness);
+    ledger_chat_create(&harness->client, slice_of(chat), slice_of(creator), ids, count, true,
+                       write_chat, harness);
     return harness_line(harness);
 }
 
 const char *harness_chat(struct harness *harness, const char *chat, const char *reader)
 {
-    ledger_chat_get(&harness->client, slice_of(chat), slice_of(reader), write_chat, harness);
+    ledger_chat_get(&harness->client, slice_of(chat), slice_of(reader), false, write_chat, harness);
+    return harness_line(harness);
+}
+
+const char *harness_direct(struct harness *harness, const char *chat, const char *user,
+                           const char *other)
+{
+    ledger_chat_open_direct(&harness->client, slice_of(chat), slice_of(user), slice_of(other),
+                            write_chat, harness);
+    return harness_line(harness);
+}
+
+const char *harness_chat_roles(struct harness *harness, const char *chat, const char *reader)
+{
+    ledger_chat_get(&harness->client, slice_of(chat), slice_of(reader), true, write_roles, harness);
+    return harness_line(harness);
+}
+
+const char *harness_chat_change(struct harness *harness, const char *chat, const char *actor,
+                                bool members_can_add)
+{
+    ledger_chat_change(&harness->client, slice_of(chat), slice_of(actor), members_can_add,
+                       write_roles, harness);
     return harness_line(harness);
 }
 
 const char *harness_chats(struct harness *harness, const char *user, const char *after,
-                          uint32_t limit, bool with_members)
+                          int64_t activity_ms, uint32_t limit, bool with_members)
 {
-    ledger_chats_list(&harness->client, slice_of(user), slice_of(after), limit, with_members,
-                      write_chats, harness);
+    struct ledger_chats_cursor cursor = {slice_of(after), activity_ms};
+    ledger_chats_list(&harness->client, slice_of(user), &cursor, limit, with_members, write_chats,
+                      harness);
     return harness_line(harness);
 }
 
@@ -85,7 +135,16 @@ const char *harness_member_remove(struct harness *harness, const char *chat, con
                                   const char *user)
 {
     ledger_chat_member_remove(&harness->client, slice_of(chat), slice_of(actor), slice_of(user),
-                              harness_write_change, harness);
+                              write_member, harness);
+    return harness_line(harness);
+}
+
+const char *harness_admin(struct harness *harness, const char *chat, const char *actor,
+                          const char *user, bool is_admin)
+{
+    (is_admin ? ledger_chat_admin_put : ledger_chat_admin_delete)(&harness->client, slice_of(chat),
+                                                                  slice_of(actor), slice_of(user),
+                                                                  harness_write_change, harness);
     return harness_line(harness);
 }
 

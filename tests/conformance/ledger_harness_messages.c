@@ -92,11 +92,23 @@ const char *harness_before(struct harness *harness, const char *chat, const char
     return harness_line(harness);
 }
 
+static void write_cursor(void *arg, const struct ledger_cursor_outcome *outcome)
+{
+    if (!harness_begin(arg, outcome->status))
+        return;
+    harness_add(arg, "%s", outcome->changed ? " changed" : "");
+    if (outcome->read_more)
+        harness_add(arg, " read %llu", (unsigned long long)outcome->read_sequence);
+    harness_add(arg, "%s", outcome->is_shown ? " shown" : "");
+    for (size_t i = 0; i < outcome->hidden_from.count; i++)
+        harness_add(arg, " not %.*s", SLICE_FORMAT(outcome->hidden_from.ids[i]));
+}
+
 const char *harness_cursor(struct harness *harness, const char *chat, const char *user,
                            const char *device, uint64_t sequence)
 {
     ledger_cursor_put(&harness->client, slice_of(chat), slice_of(user), slice_of(device), sequence,
-                      harness_write_change, harness);
+                      write_cursor, harness);
     return harness_line(harness);
 }
 

@@ -109,8 +109,64 @@ const char *harness_set(struct harness *harness, const char *user, const char *p
                         const char *last_seen)
 {
     enum ledger_visibility values[2] = {0};
-    ledger_settings_put(&harness->client, slice_of(user), visibility(presence, &values[0]),
-                        visibility(last_seen, &values[1]), write_settings, harness);
+    struct ledger_settings_patch patch = {.presence = visibility(presence, &values[0]),
+                                          .last_seen = visibility(last_seen, &values[1])};
+    ledger_settings_put(&harness->client, slice_of(user), &patch, write_settings, harness);
+    return harness_line(harness);
+}
+
+static void write_appearance(struct harness *harness, const struct ledger_appearance *appearance)
+{
+    harness_add(harness, " \"%.*s\" <%.*s>", SLICE_FORMAT(appearance->display_name),
+                SLICE_FORMAT(appearance->avatar_url));
+}
+
+static void write_consent(void *arg, const struct ledger_settings_outcome *outcome)
+{
+    if (!harness_begin(arg, outcome->status))
+        return;
+    harness_add(arg, " %s %s", outcome->settings.group_adds ? "contacts" : "everyone",
+                outcome->settings.hides_reads ? "hides" : "shows");
+    write_appearance(arg, &outcome->appearance);
+}
+
+const char *harness_consent(struct harness *harness, const char *user, const char *group_adds,
+                            const char *reads)
+{
+    enum ledger_group_adds adds = group_adds && strcmp(group_adds, "contacts") == 0
+                                      ? LEDGER_GROUP_ADDS_CONTACTS_ONLY
+                                      : LEDGER_GROUP_ADDS_EVERYONE;
+    bool hides_reads = reads && strcmp(reads, "hides") == 0;
+    struct ledger_settings_patch patch = {.group_adds = group_adds ? &adds : NULL,
+                                          .hides_reads = reads ? &hides_reads : NULL};
+    ledger_settings_put(&harness->client, slice_of(user), &patch, write_consent, harness);
+    return harness_line(harness);
+}
+
+const char *harness_appear(struct harness *harness, const char *user, const char *display_name,
+                           const char *avatar_url)
+{
+    struct slice name = display_name ? slice_of(display_name) : SLICE_NONE;
+    struct slice url = avatar_url ? slice_of(avatar_url) : SLICE_NONE;
+    struct ledger_settings_patch patch = {.display_name = display_name ? &name : NULL,
+                                          .avatar_url = avatar_url ? &url : NULL};
+    ledger_settings_put(&harness->client, slice_of(user), &patch, write_consent, harness);
+    return harness_line(harness);
+}
+
+static void write_appearances(void *arg, const struct ledger_appearances_outcome *outcome)
+{
+    if (!harness_begin(arg, outcome->status))
+        return;
+    for (size_t i = 0; i < outcome->count; i++)
+        write_appearance(arg, &outcome->appearances[i]);
+}
+
+const char *harness_appearances(struct harness *harness, const char *users)
+{
+    struct slice ids[16];
+    size_t count = harness_split(users, ids, 16);
+    ledger_appearances(&harness->client, ids, count, write_appearances, harness);
     return harness_line(harness);
 }
 

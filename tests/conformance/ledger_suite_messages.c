@@ -17,7 +17,7 @@ void ledger_suite_messages_get_dense_sequences(void **state)
     expect(harness_send(h, "c1", "alice", "x1", "hello"), "ok 1 m-x1");
     expect(harness_send(h, "c1", "bob", "x1", "hello to you"), "ok 2 m-x1");
     expect(harness_send(h, "c2", "alice", "x1", "elsewhere"), "ok 1 m-x1");
-    expect(harness_send(h, "c1", "carol", "x2", "let me in"), "forbidden");
+    expect(harness_send(h, "c1", "carol", "x2", "let me in"), "not_found");
     expect(harness_send(h, "c9", "carol", "x2", "where"), "not_found");
     expect(harness_send(h, "c1", "alice", "x2", ""), "invalid");
     expect(harness_send(h, "c1", "alice", "x3", "three"), "ok 3 m-x3");
@@ -68,7 +68,7 @@ void ledger_suite_messages_are_read_in_both_directions(void **state)
     expect(harness_before(h, "c", "bob", UINT64_MAX, 2), "ok c#4:alice:4 c#5:alice:5 more /5");
     expect(harness_before(h, "c", "bob", 3, 2), "ok c#1:alice:1 c#2:alice:2 /5");
     expect(harness_before(h, "c", "bob", 1, 2), "ok /5");
-    expect(harness_after(h, "c", "carol", 0, 2), "forbidden");
+    expect(harness_after(h, "c", "carol", 0, 2), "not_found");
     expect(harness_before(h, "d", "carol", 9, 2), "not_found");
 }
 
@@ -80,15 +80,15 @@ void ledger_suite_cursors_determine_unread_counts(void **state)
     harness_send(h, "c", "alice", "2", "two");
     harness_send(h, "c", "alice", "3", "three");
     expect(harness_chat(h, "c", "bob"), "ok c by alice (2 alice bob) 3/3");
-    expect(harness_cursor(h, "c", "bob", "phone", 1), "ok changed");
-    expect(harness_cursor(h, "c", "bob", "desk", 2), "ok changed");
+    expect(harness_cursor(h, "c", "bob", "phone", 1), "ok changed read 1 shown");
+    expect(harness_cursor(h, "c", "bob", "desk", 2), "ok changed read 2 shown");
     expect(harness_chat(h, "c", "bob"), "ok c by alice (2 alice bob) 1/3");
     expect(harness_cursor(h, "c", "bob", "desk", 1), "ok");
-    expect(harness_cursor(h, "c", "bob", "phone", 99), "ok changed");
-    expect(harness_chats(h, "bob", "", 0, false), "ok c by alice (2) 0/3");
+    expect(harness_cursor(h, "c", "bob", "phone", 99), "ok changed read 3 shown");
+    expect(harness_chats(h, "bob", "", 0, 0, false), "ok c by alice (2) 0/3");
     expect(harness_send(h, "c", "alice", "4", "four"), "ok 4 m-4");
     expect(harness_chat(h, "c", "bob"), "ok c by alice (2 alice bob) 1/4");
-    expect(harness_cursor(h, "c", "carol", "phone", 1), "forbidden");
+    expect(harness_cursor(h, "c", "carol", "phone", 1), "not_found");
 }
 
 void ledger_suite_own_messages_are_not_unread(void **state)
@@ -149,7 +149,7 @@ static uint64_t read_members_version(struct harness *h, const char *client_id)
     ledger_message_append(&h->client, SLICE("c1"), SLICE("alice"), slice_of(client_id),
                           slice_of(client_id), SLICE("text"), on_message_appended, &versions);
     harness_settle(h);
-    ledger_chat_get(&h->client, SLICE("c1"), SLICE_NONE, on_chat_read, &versions);
+    ledger_chat_get(&h->client, SLICE("c1"), SLICE_NONE, false, on_chat_read, &versions);
     harness_settle(h);
     assert_int_equal(versions.of_chat, versions.of_message);
     return versions.of_chat;
@@ -229,7 +229,7 @@ static void send_numbered(struct harness *h, const char *sender, int number)
                           harness_count_append, h);
 }
 
-/* Valid and forbidden requests share groups: those that fail do not affect the others. */
+/* Valid and refused requests share groups: those that fail do not affect the others. */
 void ledger_suite_every_request_is_answered_once(void **state)
 {
     struct harness *h = *state;
@@ -241,7 +241,7 @@ void ledger_suite_every_request_is_answered_once(void **state)
     harness_await(h, before + BURST_REQUESTS);
     harness_settle(h);
     assert_int_equal(h->answers, before + BURST_REQUESTS);
-    assert_int_equal(h->statuses[LEDGER_FORBIDDEN], BURST_REQUESTS / 4);
+    assert_int_equal(h->statuses[LEDGER_NOT_FOUND], BURST_REQUESTS / 4);
     expect(harness_before(h, "c", "alice", 2, 1), "ok c#1:alice:burst /1500");
     expect(harness_repair(h, "c", false), "ok 1500/1500");
 }

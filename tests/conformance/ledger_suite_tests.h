@@ -21,7 +21,16 @@
     X(chat_is_created_once)                                                                        \
     X(chat_is_open_to_members_only)                                                                \
     X(block_between_members_prevents_a_chat)                                                       \
-    X(chats_are_paged)                                                                             \
+    X(chats_are_paged_by_activity)                                                                 \
+    X(order_of_chats_matches_a_model)                                                              \
+    X(forced_chats_displace_no_accepted_chat)                                                      \
+    X(reserved_chat_ids_are_refused)                                                               \
+    X(direct_chat_belongs_to_two_users)                                                            \
+    X(admins_have_rights_in_groups)                                                                \
+    X(longest_member_becomes_admin_when_the_last_leaves)                                           \
+    X(only_contacts_add_who_asks_for_it)                                                           \
+    X(read_marks_are_shown_as_the_reader_wants)                                                    \
+    X(members_see_names_and_pictures)                                                              \
     X(chat_members_are_bounded)                                                                    \
     X(call_is_kept_for_both_users)                                                                 \
     X(calls_are_bounded)                                                                           \

@@ -139,14 +139,11 @@ static struct slice *list_members(const struct fake_ledger *fake, struct ledger_
 static enum ledger_status check_fake_access(const struct fake_ledger *fake, struct slice chat,
                                             struct slice user)
 {
-    enum ledger_status status = LEDGER_NOT_FOUND;
     for (size_t i = 0; i < fake->member_count; i++)
-        if (slice_is(chat, fake->members[i].chat)) {
-            if (!user.data || slice_is(user, fake->members[i].user))
-                return LEDGER_OK;
-            status = LEDGER_FORBIDDEN;
-        }
-    return status;
+        if (slice_is(chat, fake->members[i].chat) &&
+            (!user.data || slice_is(user, fake->members[i].user)))
+            return LEDGER_OK;
+    return LEDGER_NOT_FOUND;
 }
 
 static void answer_chat(const struct fake_ledger *fake, struct ledger_request *request)
@@ -269,7 +266,7 @@ void fake_ledger_init(struct fake_ledger *fake)
 {
     *fake = (struct fake_ledger){
         .ledger = {.backend = &BACKEND},
-        .initial = {LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_EVERYONE},
+        .initial = {.presence = LEDGER_VISIBLE_EVERYONE, .last_seen = LEDGER_VISIBLE_EVERYONE},
     };
 }
 
@@ -277,7 +274,7 @@ void fake_ledger_show(struct fake_ledger *fake, const char *user, enum ledger_vi
                       enum ledger_visibility last_seen)
 {
     find_or_add_user(fake, slice_of(user))->settings =
-        (struct ledger_settings){presence, last_seen};
+        (struct ledger_settings){.presence = presence, .last_seen = last_seen};
 }
 
 void fake_ledger_befriend(struct fake_ledger *fake, const char *a, const char *b)

@@ -1,9 +1,17 @@
-/* PUT, DELETE /v1/chats/{id}/members/{user}: every member may add and remove members. */
+/* PUT, DELETE /v1/chats/{id}/members/{user} and /v1/chats/{id}/admins/{user} */
 #include "api/api_routes.h"
+#include "api/chat_events.h"
 #include "api/chat_json.h"
 
-/* A change that the ledger had already takes effect again: a client that got no answer repeats its request, and
- * the first attempt may have reached nobody. */
+static bool names_a_user(struct exchange **exchange)
+{
+    if (user_id_valid((*exchange)->parameters[1]))
+        return true;
+    exchange_error(exchange, 400, ERROR_INVALID_MESSAGE, "this is not a user id");
+    return false;
+}
+
+/* ---- members ---- */
 
 static void on_chat_member_added(void *arg, const struct ledger_change_outcome *outcome)
 {
@@ -12,31 +20,30 @@ static void on_chat_member_added(void *arg, const struct ledger_change_outcome *
         chat_json_error(&exchange, outcome->status);
         return;
     }
-    graph_reader_drop(&api_context_of(exchange)->sessions->presence->graphs,
-                      exchange->parameters[1]);
+    chat_events_member_added(api_context_of(exchange)->sessions, exchange->parameters[0],
+                             exchange->parameters[1], outcome->changed);
     exchange_reply_empty(&exchange);
 }
 
 void rest_chat_member_put(struct exchange *exchange)
 {
-    if (user_id_valid(exchange->parameters[1]))
+    if (names_a_user(&exchange))
         ledger_chat_member_add(api_context_of(exchange)->sessions->ledger, exchange->parameters[0],
                                exchange_user(exchange), exchange->parameters[1],
                                on_chat_member_added, exchange);
-    else
-        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "this is not a user id");
 }
 
-static void on_chat_member_removed(void *arg, const struct ledger_change_outcome *outcome)
+static void on_chat_member_removed(void *arg, const struct ledger_member_outcome *outcome)
 {
     struct exchange *exchange = arg;
     struct session_context *sessions = api_context_of(exchange)->sessions;
+    struct slice chat = exchange->parameters[0], user = exchange->parameters[1];
     /* A repeated leave is refused like that of any other non-member, but it takes effect on all gateways again. */
-    bool leaves = slice_equal(exchange_user(exchange), exchange->parameters[1]);
-    if (outcome->status == LEDGER_OK || (outcome->status == LEDGER_FORBIDDEN && leaves)) {
-        graph_reader_drop(&sessions->presence->graphs, exchange->parameters[1]);
-        chat_publish_removal(sessions->chats, exchange->parameters[0], exchange->parameters[1]);
-    }
+    bool leaves = slice_equal(exchange_user(exchange), user);
+    if (outcome->status == LEDGER_OK || (outcome->status == LEDGER_NOT_FOUND && leaves))
+        chat_events_member_removed(sessions, chat, user, outcome->changed);
+    if (outcome->promoted.data)
+        chat_events_role_changed(sessions, chat, outcome->promoted);
     if (outcome->status == LEDGER_OK)
         exchange_reply_empty(&exchange);
     else
@@ -45,10 +52,39 @@ static void on_chat_member_removed(void *arg, const struct ledger_change_outcome
 
 void rest_chat_member_delete(struct exchange *exchange)
 {
-    if (user_id_valid(exchange->parameters[1]))
+    if (names_a_user(&exchange))
         ledger_chat_member_remove(api_context_of(exchange)->sessions->ledger,
                                   exchange->parameters[0], exchange_user(exchange),
                                   exchange->parameters[1], on_chat_member_removed, exchange);
-    else
-        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "this is not a user id");
+}
+
+/* ---- admins ---- */
+
+static void on_chat_role_changed(void *arg, const struct ledger_change_outcome *outcome)
+{
+    struct exchange *exchange = arg;
+    if (outcome->status != LEDGER_OK) {
+        chat_json_error(&exchange, outcome->status);
+        return;
+    }
+    if (outcome->changed)
+        chat_events_role_changed(api_context_of(exchange)->sessions, exchange->parameters[0],
+                                 exchange->parameters[1]);
+    exchange_reply_empty(&exchange);
+}
+
+void rest_chat_admin_put(struct exchange *exchange)
+{
+    if (names_a_user(&exchange))
+        ledger_chat_admin_put(api_context_of(exchange)->sessions->ledger, exchange->parameters[0],
+                              exchange_user(exchange), exchange->parameters[1],
+                              on_chat_role_changed, exchange);
+}
+
+void rest_chat_admin_delete(struct exchange *exchange)
+{
+    if (names_a_user(&exchange))
+        ledger_chat_admin_delete(api_context_of(exchange)->sessions->ledger,
+                                 exchange->parameters[0], exchange_user(exchange),
+                                 exchange->parameters[1], on_chat_role_changed, exchange);
 }

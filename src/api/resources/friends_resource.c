@@ -9,6 +9,7 @@
  */
 #include "api/api_routes.h"
 #include "api/page_query.h"
+#include "api/settings_json.h"
 #include "base/id_list.h"
 #include "contacts/graph_reader.h"
 #include "presence/presence_query.h"
@@ -31,6 +32,8 @@ struct friends_listing {
     struct friends_filter filter;
     struct id_list candidates; /* owned, sorted */
     size_t next;
+    struct ledger_appearance appearances[FRIENDS_BATCH_MAX]; /* of the current batch */
+    char *appearance_bytes;
     struct buffer json;
     size_t found;
     bool has_more;
@@ -38,9 +41,16 @@ struct friends_listing {
 
 static void query_next_friends(struct friends_listing *listing);
 
+static size_t count_next_friends(const struct friends_listing *listing)
+{
+    size_t left = listing->candidates.count - listing->next;
+    return left < FRIENDS_BATCH_MAX ? left : FRIENDS_BATCH_MAX;
+}
+
 static void free_friends_listing(struct friends_listing *listing)
 {
     id_list_free(&listing->candidates);
+    free(listing->appearance_bytes);
     buffer_free(&listing->json);
     free(listing);
 }
@@ -49,6 +59,17 @@ static void abandon_friends_listing(struct friends_listing *listing)
 {
     api_ledger_error(&listing->exchange, LEDGER_UNAVAILABLE);
     free_friends_listing(listing);
+}
+
+/* A presence, with the friend's name and picture. */
+static void write_friend(struct friends_listing *listing, const struct presence *presence,
+                         const struct ledger_appearance *appearance)
+{
+    struct buffer *json = &listing->json;
+    json_write_object(json);
+    fields_write_presence_fields(json, presence);
+    settings_json_write_appearance(json, appearance);
+    json_write_object_end(json);
 }
 
 static void on_friends_queried(void *arg, bool ok, const struct presence *presences, size_t count)
@@ -66,18 +87,48 @@ static void on_friends_queried(void *arg, bool ok, const struct presence *presen
         listing->has_more = listing->found == listing->page.limit;
         if (listing->has_more)
             break;
-        fields_write_presence(&listing->json, &presences[i]);
+        write_friend(listing, &presences[i], &listing->appearances[i]);
         listing->found++;
     }
     query_next_friends(listing);
 }
 
+/* Copies the texts into one allocation. Without memory no friend has a name or a picture. */
+static void keep_friend_appearances(struct friends_listing *listing,
+                                    const struct ledger_appearance *appearances, size_t count)
+{
+    size_t bytes = 1;
+    for (size_t i = 0; i < count; i++)
+        bytes += appearances[i].display_name.len + appearances[i].avatar_url.len;
+    char *at = listing->appearance_bytes = malloc(bytes);
+    for (size_t i = 0; at && i < count; i++) {
+        listing->appearances[i].display_name = slice_copy_to(&at, appearances[i].display_name);
+        listing->appearances[i].avatar_url = slice_copy_to(&at, appearances[i].avatar_url);
+    }
+}
+
+/* Names and pictures are left out while the ledger does not answer. */
+static void on_friend_appearances_read(void *arg, const struct ledger_appearances_outcome *outcome)
+{
+    struct friends_listing *listing = arg;
+    struct exchange *exchange = listing->exchange;
+    memset(listing->appearances, 0, sizeof(listing->appearances));
+    free(listing->appearance_bytes);
+    listing->appearance_bytes = NULL;
+    if (outcome->status == LEDGER_OK)
+        keep_friend_appearances(listing, outcome->appearances, outcome->count);
+    const struct slice *batch = listing->candidates.ids + listing->next;
+    size_t count = count_next_friends(listing);
+    listing->next += count;
+    presence_query(api_context_of(exchange)->sessions->presence, exchange_user(exchange), batch,
+                   count,
+                   &(struct presence_query_handler){.done = on_friends_queried, .arg = listing});
+}
+
 /* Queries the next batch, or answers when no candidate is left or another page is known to follow. */
 static void query_next_friends(struct friends_listing *listing)
 {
-    struct exchange *exchange = listing->exchange;
-    size_t left = listing->candidates.count - listing->next;
-    size_t count = left < FRIENDS_BATCH_MAX ? left : FRIENDS_BATCH_MAX;
+    size_t count = count_next_friends(listing);
     if (count == 0 || listing->has_more) {
         json_write_array_end(&listing->json);
         json_write_key_bool(&listing->json, SLICE("has_more"), listing->has_more);
@@ -86,11 +137,9 @@ static void query_next_friends(struct friends_listing *listing)
         free_friends_listing(listing);
         return;
     }
-    const struct slice *batch = listing->candidates.ids + listing->next;
-    listing->next += count;
-    presence_query(api_context_of(exchange)->sessions->presence, exchange_user(exchange), batch,
-                   count,
-                   &(struct presence_query_handler){.done = on_friends_queried, .arg = listing});
+    ledger_appearances(api_context_of(listing->exchange)->sessions->ledger,
+                       listing->candidates.ids + listing->next, count, on_friend_appearances_read,
+                       listing);
 }
 
 /* ---- candidates ---- */

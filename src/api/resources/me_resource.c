@@ -5,23 +5,26 @@
 
 #include <stdlib.h>
 
-static void reply_settings(struct exchange *exchange, const struct ledger_settings *settings)
+static struct buffer write_me(struct slice user, const struct ledger_settings_outcome *outcome)
 {
     struct buffer json = BUFFER_INIT;
     json_write_object(&json);
-    json_write_key_string(&json, SLICE("user_id"), exchange_user(exchange));
-    settings_json_write(&json, settings);
+    json_write_key_string(&json, SLICE("user_id"), user);
+    settings_json_write(&json, &outcome->settings);
+    settings_json_write_appearance(&json, &outcome->appearance);
     json_write_object_end(&json);
-    exchange_reply_json(&exchange, 200, &json);
+    return json;
 }
 
 static void on_settings_read(void *arg, const struct ledger_settings_outcome *outcome)
 {
     struct exchange *exchange = arg;
-    if (outcome->status == LEDGER_OK)
-        reply_settings(exchange, &outcome->settings);
-    else
+    if (outcome->status != LEDGER_OK) {
         api_ledger_error(&exchange, outcome->status);
+        return;
+    }
+    struct buffer json = write_me(exchange_user(exchange), outcome);
+    exchange_reply_json(&exchange, 200, &json);
 }
 
 void rest_me_get(struct exchange *exchange)
@@ -33,17 +36,17 @@ void rest_me_get(struct exchange *exchange)
 /* An answer that waits until the visibility change is complete. */
 struct settings_answer {
     struct exchange *exchange;
-    struct ledger_settings settings;
+    struct buffer json;
 };
 
 static void on_settings_visible(void *arg)
 {
     struct settings_answer *answer = arg;
-    reply_settings(answer->exchange, &answer->settings);
+    exchange_reply_json(&answer->exchange, 200, &answer->json);
     free(answer);
 }
 
-static void on_settings_stored(void *arg, const struct ledger_settings_outcome *outcome)
+static void on_visibility_stored(void *arg, const struct ledger_settings_outcome *outcome)
 {
     struct exchange *exchange = arg;
     struct settings_answer *answer = outcome->status == LEDGER_OK ? malloc(sizeof(*answer)) : NULL;
@@ -52,35 +55,26 @@ static void on_settings_stored(void *arg, const struct ledger_settings_outcome *
                          outcome->status != LEDGER_OK ? outcome->status : LEDGER_UNAVAILABLE);
         return;
     }
-    *answer = (struct settings_answer){exchange, outcome->settings};
+    *answer = (struct settings_answer){exchange, write_me(exchange_user(exchange), outcome)};
     /* also if nothing changed: an earlier attempt may have been neither answered nor published */
     visibility_change_of_settings(api_context_of(exchange)->sessions->presence,
                                   exchange_user(exchange), &outcome->previous, &outcome->settings,
                                   on_settings_visible, answer);
 }
 
-/* Sets *chosen to NULL when the JSON member is absent. Returns false when it is invalid. */
-static bool read_visibility(const struct fields_scratch *fields, const char *name,
-                            enum ledger_visibility *storage, enum ledger_visibility **chosen)
-{
-    struct slice raw = fields_find(fields, name);
-    struct slice text;
-    *chosen = raw.data ? storage : NULL;
-    return !raw.data || (fields_string(raw, &text) && settings_json_parse(text, storage));
-}
-
+/* Only the visibilities change who sees the user. */
 void rest_me_patch(struct exchange *exchange)
 {
     struct session_context *sessions = api_context_of(exchange)->sessions;
-    enum ledger_visibility values[2], *presence, *last_seen;
+    struct settings_json_values values;
+    struct ledger_settings_patch patch;
     if (!api_read_json(&exchange))
         return;
-    if (read_visibility(&sessions->scratch, "presence_visibility", &values[0], &presence) &&
-        read_visibility(&sessions->scratch, "last_seen_visibility", &values[1], &last_seen))
-        ledger_settings_put(sessions->ledger, exchange_user(exchange), presence, last_seen,
-                            on_settings_stored, exchange);
+    const char *problem = settings_json_read(&sessions->scratch, &values, &patch);
+    if (problem)
+        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, problem);
     else
-        exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE,
-                       "presence_visibility and last_seen_visibility are everyone, contacts_only "
-                       "or nobody");
+        ledger_settings_put(
+            sessions->ledger, exchange_user(exchange), &patch,
+            patch.presence || patch.last_seen ? on_visibility_stored : on_settings_read, exchange);
 }

@@ -2,7 +2,7 @@
 
 #include "ledger/remote/ledger_wire_internal.h"
 
-_Static_assert(LEDGER_OPERATION_COUNT == 35, "raise LEDGER_WIRE_VERSION with the operations");
+_Static_assert(LEDGER_OPERATION_COUNT == 40, "raise LEDGER_WIRE_VERSION with the operations");
 
 enum { VERSIONS = UINT8_MAX + 1 };
 
@@ -37,11 +37,15 @@ static const unsigned needs[LEDGER_OPERATION_COUNT] = {
     [LEDGER_BLOCK_DELETE] = USER | OTHER,
     [LEDGER_BLOCKS_LIST] = USER,
     [LEDGER_CHAT_CREATE] = CHAT | USER,
+    [LEDGER_CHAT_OPEN_DIRECT] = CHAT | USER | OTHER,
     [LEDGER_CHAT_GET] = CHAT,
+    [LEDGER_CHAT_CHANGE] = CHAT | USER,
     [LEDGER_CHATS_LIST] = USER | PAGE,
     [LEDGER_CHAT_MEMBER_CHECK] = CHAT | USER,
     [LEDGER_CHAT_MEMBER_ADD] = CHAT | USER | OTHER,
     [LEDGER_CHAT_MEMBER_REMOVE] = CHAT | USER | OTHER,
+    [LEDGER_CHAT_ADMIN_PUT] = CHAT | USER | OTHER,
+    [LEDGER_CHAT_ADMIN_DELETE] = CHAT | USER | OTHER,
     [LEDGER_CALL_APPEND] = CALL,
     [LEDGER_CALLS_LIST] = USER | PAGE,
     [LEDGER_MESSAGE_APPEND] = CHAT | USER | CLIENT_ID | ID | TEXT,
@@ -103,6 +107,7 @@ static void pass_request_input(struct wire *wire, struct ledger_request_input *i
     ledger_wire_optional_id(wire, &input->chat);
     ledger_wire_optional_id(wire, &input->id);
     ledger_wire_optional_id(wire, &input->after);
+    wire_signed(wire, &input->after_activity_ms);
     ledger_wire_optional_id(wire, &input->client_message_id);
     ledger_wire_optional_id(wire, &input->device);
     wire_text(wire, &input->text, 0, LEDGER_BODY_BYTES_MAX);
@@ -110,13 +115,20 @@ static void pass_request_input(struct wire *wire, struct ledger_request_input *i
     pass_input_last_seen(wire, input);
     pass_input_positions(wire, input);
     pass_input_call(wire, input);
-    ledger_wire_visibilities(wire, &input->settings);
+    ledger_wire_settings(wire, &input->settings);
+    ledger_wire_appearance(wire, &input->appearance);
     ledger_wire_sequence(wire, &input->sequence);
     wire_count(wire, &input->limit, LEDGER_PAGE_MAX);
     wire_bool(wire, &input->set_presence);
     wire_bool(wire, &input->set_last_seen);
+    wire_bool(wire, &input->set_group_adds);
+    wire_bool(wire, &input->set_hides_reads);
+    wire_bool(wire, &input->set_display_name);
+    wire_bool(wire, &input->set_avatar_url);
     wire_bool(wire, &input->incoming);
     wire_bool(wire, &input->with_members);
+    wire_bool(wire, &input->with_profiles);
+    wire_bool(wire, &input->members_can_add);
     wire_bool(wire, &input->apply);
 }
 
@@ -209,6 +221,8 @@ static bool outcome_fits_request(const struct ledger_request *request)
     switch (request->operation) {
     case LEDGER_PROFILES:
         return outcome->profiles.count == input->id_count;
+    case LEDGER_APPEARANCES:
+        return outcome->appearances.count == input->id_count;
     case LEDGER_MESSAGES_AFTER:
     case LEDGER_MESSAGES_BEFORE:
     case LEDGER_OUTBOX_LIST:
@@ -216,7 +230,9 @@ static bool outcome_fits_request(const struct ledger_request *request)
     case LEDGER_REVOCATIONS_LIST:
         return outcome->revocations.count <= input->limit;
     case LEDGER_CHAT_CREATE:
+    case LEDGER_CHAT_OPEN_DIRECT:
     case LEDGER_CHAT_GET:
+    case LEDGER_CHAT_CHANGE:
         return outcome->chat.chat.members || outcome->chat.chat.member_count == 0;
     default:
         return true;

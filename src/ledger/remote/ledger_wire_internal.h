@@ -19,11 +19,19 @@ static inline void ledger_wire_sequence(struct wire *wire, uint64_t *sequence)
     wire_number(wire, sequence, INT64_MAX);
 }
 
-static inline void ledger_wire_visibilities(struct wire *wire, struct ledger_settings *settings)
+static inline void ledger_wire_settings(struct wire *wire, struct ledger_settings *settings)
 {
-    enum { VISIBILITIES = LEDGER_VISIBLE_NOBODY + 1 };
+    enum { VISIBILITIES = LEDGER_VISIBLE_NOBODY + 1, ADDS = LEDGER_GROUP_ADDS_CONTACTS_ONLY + 1 };
     wire_choice(wire, &settings->presence, VISIBILITIES);
     wire_choice(wire, &settings->last_seen, VISIBILITIES);
+    wire_choice(wire, &settings->group_adds, ADDS);
+    wire_bool(wire, &settings->hides_reads);
+}
+
+static inline void ledger_wire_appearance(struct wire *wire, struct ledger_appearance *appearance)
+{
+    wire_text(wire, &appearance->display_name, 0, LEDGER_DISPLAY_NAME_BYTES_MAX);
+    wire_text(wire, &appearance->avatar_url, 0, LEDGER_AVATAR_URL_BYTES_MAX);
 }
 
 static inline void ledger_wire_call(struct wire *wire, struct ledger_call *call)

@@ -17,8 +17,9 @@ static void pass_ids_outcome(struct wire *wire, struct ledger_ids_outcome *outco
 
 static void pass_settings_outcome(struct wire *wire, struct ledger_settings_outcome *outcome)
 {
-    ledger_wire_visibilities(wire, &outcome->settings);
-    ledger_wire_visibilities(wire, &outcome->previous);
+    ledger_wire_settings(wire, &outcome->settings);
+    ledger_wire_settings(wire, &outcome->previous);
+    ledger_wire_appearance(wire, &outcome->appearance);
 }
 
 static void pass_profiles_outcome(struct wire *wire, struct ledger_profiles_outcome *outcome)
@@ -28,7 +29,7 @@ static void pass_profiles_outcome(struct wire *wire, struct ledger_profiles_outc
         struct ledger_profile *profiles = (struct ledger_profile *)items;
         for (size_t i = 0; i < outcome->count; i++) {
             ledger_wire_id(wire, &profiles[i].user);
-            ledger_wire_visibilities(wire, &profiles[i].settings);
+            ledger_wire_settings(wire, &profiles[i].settings);
             wire_bool(wire, &profiles[i].are_contacts);
             wire_bool(wire, &profiles[i].blocked_by_viewer);
             wire_bool(wire, &profiles[i].blocked_by_target);
@@ -39,9 +40,19 @@ static void pass_profiles_outcome(struct wire *wire, struct ledger_profiles_outc
     outcome->profiles = items;
 }
 
+static void pass_appearances_outcome(struct wire *wire, struct ledger_appearances_outcome *outcome)
+{
+    const void *items = outcome->appearances;
+    if (wire_list(wire, &items, &outcome->count, sizeof(*outcome->appearances),
+                  LEDGER_APPEARANCES_MAX))
+        for (size_t i = 0; i < outcome->count; i++)
+            ledger_wire_appearance(wire, (struct ledger_appearance *)items + i);
+    outcome->appearances = items;
+}
+
 static void pass_graph_outcome(struct wire *wire, struct ledger_graph_outcome *outcome)
 {
-    ledger_wire_visibilities(wire, &outcome->settings);
+    ledger_wire_settings(wire, &outcome->settings);
     wire_ids(wire, &outcome->contacts.ids, &outcome->contacts.count, LIST_MAX);
     wire_ids(wire, &outcome->blocked.ids, &outcome->blocked.count, LIST_MAX);
     wire_ids(wire, &outcome->blocked_by.ids, &outcome->blocked_by.count, LIST_MAX);
@@ -81,23 +92,45 @@ static void pass_block_outcome(struct wire *wire, struct ledger_block_outcome *o
     wire_bool(wire, &outcome->contact_removed);
 }
 
+static void pass_chat_profiles(struct wire *wire, struct ledger_chat *chat)
+{
+    const void *items = chat->profiles;
+    if (wire_list(wire, &items, &chat->profile_count, sizeof(*chat->profiles),
+                  LEDGER_CHAT_PROFILES_MAX)) {
+        struct ledger_chat_profile *profiles = (struct ledger_chat_profile *)items;
+        for (size_t i = 0; i < chat->profile_count; i++) {
+            ledger_wire_id(wire, &profiles[i].user);
+            ledger_wire_appearance(wire, &profiles[i].appearance);
+            ledger_wire_sequence(wire, &profiles[i].read_sequence);
+        }
+    }
+    if (!wire->out)
+        chat->profiles = items;
+}
+
 /* A chat may come without its members, but always with their number. */
 static void pass_one_chat(struct wire *wire, struct ledger_chat *chat)
 {
+    enum { KINDS = LEDGER_CHAT_DIRECT + 1 };
     uint64_t member_count = chat->member_count;
     size_t listed = chat->members ? chat->member_count : 0;
     ledger_wire_id(wire, &chat->id);
+    wire_choice(wire, &chat->kind, KINDS);
     ledger_wire_optional_id(wire, &chat->creator);
     wire_signed(wire, &chat->created_at_ms);
+    wire_signed(wire, &chat->activity_ms);
     wire_ids(wire, &chat->members, &listed, LIST_MAX);
     wire_number(wire, &member_count, LIST_MAX);
     if (!wire->out)
         chat->member_count = member_count;
     if (listed > 0 && listed != member_count)
         wire_fail(wire);
+    wire_ids(wire, &chat->admins, &chat->admin_count, LIST_MAX);
+    wire_bool(wire, &chat->members_can_add);
     ledger_wire_sequence(wire, &chat->members_version);
     ledger_wire_sequence(wire, &chat->latest_sequence);
     wire_number(wire, &chat->unread, UINT64_MAX);
+    pass_chat_profiles(wire, chat);
 }
 
 static void pass_chat_outcome(struct wire *wire, struct ledger_chat_outcome *outcome)
@@ -114,6 +147,22 @@ static void pass_chats_outcome(struct wire *wire, struct ledger_chats_outcome *o
             pass_one_chat(wire, (struct ledger_chat *)items + i);
     outcome->chats = items;
     wire_bool(wire, &outcome->has_more);
+}
+
+static void pass_member_outcome(struct wire *wire, struct ledger_member_outcome *outcome)
+{
+    wire_bool(wire, &outcome->changed);
+    ledger_wire_optional_id(wire, &outcome->promoted);
+}
+
+static void pass_cursor_outcome(struct wire *wire, struct ledger_cursor_outcome *outcome)
+{
+    wire_bool(wire, &outcome->changed);
+    wire_bool(wire, &outcome->read_more);
+    ledger_wire_sequence(wire, &outcome->read_sequence);
+    wire_bool(wire, &outcome->is_shown);
+    wire_ids(wire, &outcome->hidden_from.ids, &outcome->hidden_from.count,
+             LEDGER_RECEIPT_MEMBERS_MAX);
 }
 
 static void pass_calls_outcome(struct wire *wire, struct ledger_calls_outcome *outcome)

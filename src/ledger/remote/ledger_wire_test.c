@@ -59,11 +59,18 @@ static void fill_input(struct ledger_request_input *input)
         .call = &call,
         .positions = positions,
         .position_count = 2,
-        .settings = {LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_EVERYONE},
+        .after_activity_ms = LEDGER_ACTIVITY_NOW,
+        .settings = {LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_EVERYONE,
+                     LEDGER_GROUP_ADDS_CONTACTS_ONLY, true},
+        .appearance = {SLICE("Alice"), SLICE("https://a/")},
         .sequence = INT64_MAX,
         .limit = LEDGER_PAGE_MAX,
         .set_presence = true,
+        .set_group_adds = true,
+        .set_avatar_url = true,
         .incoming = true,
+        .with_profiles = true,
+        .members_can_add = true,
         .apply = true,
     };
 }
@@ -96,6 +103,14 @@ static void assert_input(const struct ledger_request_input *got,
     assert_true(got->sequence == INT64_MAX && got->limit == LEDGER_PAGE_MAX);
     assert_true(got->set_presence && !got->set_last_seen && got->incoming);
     assert_true(!got->with_members && got->apply);
+    assert_true(got->with_profiles && got->members_can_add);
+    assert_true(got->after_activity_ms == LEDGER_ACTIVITY_NOW);
+    assert_int_equal(got->settings.group_adds, LEDGER_GROUP_ADDS_CONTACTS_ONLY);
+    assert_true(got->settings.hides_reads);
+    assert_slice(got->appearance.display_name, SLICE("Alice"));
+    assert_slice(got->appearance.avatar_url, SLICE("https://a/"));
+    assert_true(got->set_group_adds && !got->set_hides_reads);
+    assert_true(!got->set_display_name && got->set_avatar_url);
 }
 
 /* Decodes an exact copy of a request. Returns NULL when the frame is refused. */
@@ -189,8 +204,8 @@ static void test_request_without_a_needed_part_is_refused(void **unused)
 {
     (void)unused;
     for (int operation = 0; operation < LEDGER_OPERATION_COUNT; operation++)
-        if (operation != LEDGER_PROFILES && operation != LEDGER_LAST_SEEN_PUT &&
-            operation != LEDGER_OUTBOX_REMOVE)
+        if (operation != LEDGER_PROFILES && operation != LEDGER_APPEARANCES &&
+            operation != LEDGER_LAST_SEEN_PUT && operation != LEDGER_OUTBOX_REMOVE)
             expect_refused(make_request(operation));
     struct ledger_request *request = make_request(LEDGER_CALL_APPEND);
     fill_input(&request->input);
@@ -200,8 +215,18 @@ static void test_request_without_a_needed_part_is_refused(void **unused)
 
 /* ---- outcomes ---- */
 
+static const struct ledger_chat_profile CHAT_PROFILES[] = {
+    {SLICE("a"), {SLICE("Anne"), SLICE_NONE}, 7}, {SLICE("b"), {SLICE_NONE, SLICE("http://b")}, 0}};
+
 static const struct ledger_chat CHATS[] = {
     {.id = SLICE("c1"),
+     .kind = LEDGER_CHAT_DIRECT,
+     .activity_ms = 6,
+     .admins = TWO_IDS + 1,
+     .admin_count = 1,
+     .members_can_add = true,
+     .profiles = CHAT_PROFILES,
+     .profile_count = 2,
      .creator = SLICE("a"),
      .created_at_ms = 5,
      .members = TWO_IDS,
@@ -230,10 +255,15 @@ static bool fill_people_outcome(enum ledger_operation operation,
 {
     static const struct ledger_profile profiles[] = {
         {SLICE("p"), {LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_NOBODY}, true, false, true, 7, 8}};
+    static const struct ledger_appearance appearances[] = {{SLICE("Anne"), SLICE("http://a")}};
     switch (operation) {
     case LEDGER_SETTINGS_PUT:
+        outcome->settings.appearance = appearances[0];
         outcome->settings.settings.presence = LEDGER_VISIBLE_NOBODY;
         outcome->settings.previous.last_seen = LEDGER_VISIBLE_EVERYONE;
+        return true;
+    case LEDGER_APPEARANCES:
+        outcome->appearances = (struct ledger_appearances_outcome){LEDGER_OK, appearances, 1};
         return true;
     case LEDGER_PROFILES:
         outcome->profiles = (struct ledger_profiles_outcome){LEDGER_OK, profiles, 1};
@@ -270,6 +300,13 @@ static bool fill_chat_outcome(enum ledger_operation operation,
     case LEDGER_CHAT_CREATE:
     case LEDGER_CHAT_GET:
         outcome->chat = (struct ledger_chat_outcome){LEDGER_OK, true, CHATS[0]};
+        return true;
+    case LEDGER_CHAT_MEMBER_REMOVE:
+        outcome->member = (struct ledger_member_outcome){LEDGER_OK, true, SLICE("heir")};
+        return true;
+    case LEDGER_CURSOR_PUT:
+        outcome->cursor =
+            (struct ledger_cursor_outcome){LEDGER_OK, true, true, 17, true, {TWO_IDS, 2}};
         return true;
     case LEDGER_CHATS_LIST:
         outcome->chats = (struct ledger_chats_outcome){LEDGER_OK, CHATS, 2, true};
@@ -337,6 +374,9 @@ static const enum ledger_operation KINDS[] = {
     LEDGER_OUTBOX_REMOVE,
     LEDGER_REVOCATIONS_LIST,
     LEDGER_REVOKE,
+    LEDGER_APPEARANCES,
+    LEDGER_CHAT_MEMBER_REMOVE,
+    LEDGER_CURSOR_PUT,
 };
 
 enum { KIND_COUNT = sizeof(KINDS) / sizeof(KINDS[0]) };
@@ -413,6 +453,7 @@ static void test_outcome_that_does_not_fit_the_request_is_refused(void **unused)
     (void)unused;
     assert_no_answer(LEDGER_PROFILES, 0, LEDGER_PAGE_MAX);
     assert_no_answer(LEDGER_PROFILES, 2, LEDGER_PAGE_MAX);
+    assert_no_answer(LEDGER_APPEARANCES, 2, LEDGER_PAGE_MAX);
     assert_no_answer(LEDGER_MESSAGES_AFTER, 1, 0);
     assert_chat_without_members_is_refused(LEDGER_CHAT_GET);
     assert_chat_without_members_is_refused(LEDGER_CHAT_CREATE);
@@ -428,6 +469,12 @@ static void test_chats_are_decoded_with_and_without_members(void **unused)
     assert_slice(chats->chats[0].members[1], TWO_IDS[1]);
     assert_int_equal(chats->chats[0].unread, 2);
     assert_int_equal(chats->chats[0].latest_sequence, 4);
+    assert_int_equal(chats->chats[0].kind, LEDGER_CHAT_DIRECT);
+    assert_slice(chats->chats[0].admins[0], TWO_IDS[1]);
+    assert_true(chats->chats[0].members_can_add && chats->chats[0].activity_ms == 6);
+    assert_slice(chats->chats[0].profiles[0].appearance.display_name, SLICE("Anne"));
+    assert_slice(chats->chats[0].profiles[1].appearance.avatar_url, SLICE("http://b"));
+    assert_int_equal(chats->chats[0].profiles[0].read_sequence, 7);
     assert_null(chats->chats[1].members);
     assert_int_equal(chats->chats[1].member_count, 9);
     ledger_request_free(got);
@@ -444,6 +491,14 @@ static void test_messages_are_decoded(void **unused)
     assert_int_equal(page->messages[0].sequence, 8);
     assert_int_equal(page->messages[0].sent_at_ms, 9);
     assert_int_equal(page->latest_sequence, 99);
+    ledger_request_free(got);
+    got = encode_and_decode_answer(LEDGER_CURSOR_PUT);
+    assert_true(got->outcome.cursor.read_more && got->outcome.cursor.is_shown);
+    assert_int_equal(got->outcome.cursor.read_sequence, 17);
+    assert_slice(got->outcome.cursor.hidden_from.ids[1], TWO_IDS[1]);
+    ledger_request_free(got);
+    got = encode_and_decode_answer(LEDGER_CHAT_MEMBER_REMOVE);
+    assert_slice(got->outcome.member.promoted, SLICE("heir"));
     ledger_request_free(got);
     got = encode_and_decode_answer(LEDGER_MESSAGE_APPEND);
     assert_true(got->outcome.append.duplicate && got->outcome.append.published);

@@ -209,7 +209,7 @@ static void test_requests_beyond_the_queue_are_busy(void **state)
     enum { COUNT = LEDGER_QUEUE_MAX * 2 };
     for (int i = 0; i < COUNT; i++)
         ledger_cursor_put(&harness->client, SLICE("c"), SLICE("a"), SLICE("d"), 1,
-                          harness_count_change, harness);
+                          harness_count_cursor, harness);
     harness_await(harness, COUNT);
     assert_true(harness->statuses[LEDGER_BUSY] > 0);
     assert_int_equal(harness->statuses[LEDGER_BUSY] + harness->statuses[LEDGER_NOT_FOUND], COUNT);

@@ -139,19 +139,6 @@ static void test_newer_schema_is_refused(void **state)
     open_ledger(fixture, 0);
 }
 
-static void test_older_schema_is_migrated(void **state)
-{
-    struct fixture *fixture = *state;
-    harness_chat_create(&fixture->harness, "c", "alice", "bob");
-    close_ledger(fixture);
-    run_sql(fixture, "DROP TABLE messages; DROP TABLE chat_counters; DROP TABLE cursors;"
-                     "DROP TABLE outbox; DROP TABLE dead_letters; DROP TABLE sent_counts;"
-                     "DROP TABLE revocations;"
-                     "ALTER TABLE chats DROP COLUMN members_version; PRAGMA user_version=1");
-    open_ledger(fixture, 0);
-    expect(harness_send(&fixture->harness, "c", "alice", "1", "first"), "ok 1 m-1");
-}
-
 static void test_file_that_is_no_database_is_refused(void **state)
 {
     struct sqlite_ledger_error error;
@@ -390,7 +377,6 @@ int main(void)
         TEST(test_rows_survive_closing),
         TEST(test_second_process_is_refused),
         TEST(test_newer_schema_is_refused),
-        TEST(test_older_schema_is_migrated),
         TEST(test_file_that_is_no_database_is_refused),
         TEST(test_ledger_recovers_from_full_disk),
         TEST(test_ledger_recovers_from_failing_write),

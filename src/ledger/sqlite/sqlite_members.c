@@ -1,14 +1,8 @@
-/* The members of chats: creating a chat, checking, adding and removing members. */
-#include "base/id_list.h"
+/* The members of chats: checking, adding and removing them. */
+#include "ledger/sqlite/sqlite_activity.h"
 #include "ledger/sqlite/sqlite_operations.h"
 
-static bool is_chat_member(struct database *database, struct slice chat, struct slice user)
-{
-    static const char SELECT_MEMBER[] =
-        "SELECT 1 FROM chat_members WHERE chat_id = ? AND user_id = ?";
-    struct query query = query_open_texts(database, SELECT_MEMBER, chat, user, SLICE_NONE);
-    return query_found(&query);
-}
+/* ---- checking ---- */
 
 static bool chat_exists(struct database *database, struct slice chat)
 {
@@ -17,64 +11,36 @@ static bool chat_exists(struct database *database, struct slice chat)
     return query_found(&query);
 }
 
+struct sqlite_standing sqlite_members_standing(struct database *database, struct slice chat,
+                                               struct slice user)
+{
+    static const char SELECT_STANDING[] =
+        "SELECT m.is_admin, c.kind, c.members_can_add, c.member_count FROM chat_members m "
+        "JOIN chats c ON c.chat_id = m.chat_id WHERE m.chat_id = ? AND m.user_id = ?";
+    struct sqlite_standing standing = {0};
+    struct query query = query_open_texts(database, SELECT_STANDING, chat, user, SLICE_NONE);
+    standing.is_member = query_next(&query);
+    if (standing.is_member) {
+        standing.is_admin = query_int(&query, 0) != 0;
+        standing.is_group = query_int(&query, 1) == LEDGER_CHAT_GROUP;
+        standing.members_can_add = query_int(&query, 2) != 0;
+        standing.member_count = query_int(&query, 3);
+    }
+    query_end(&query);
+    return standing;
+}
+
 enum ledger_status sqlite_members_access(struct database *database, struct slice chat,
                                          struct slice user)
 {
-    if (user.data && is_chat_member(database, chat, user))
-        return LEDGER_OK;
-    if (!chat_exists(database, chat))
-        return LEDGER_NOT_FOUND;
-    return user.data ? LEDGER_FORBIDDEN : LEDGER_OK;
+    bool allowed = user.data ? sqlite_members_standing(database, chat, user).is_member
+                             : chat_exists(database, chat);
+    return allowed ? LEDGER_OK : LEDGER_NOT_FOUND;
 }
 
 enum ledger_status sqlite_members_check(struct database *database, struct ledger_request *request)
 {
     return sqlite_members_access(database, request->input.chat, request->input.user);
-}
-
-/* Returns false when the user is already a member. */
-static bool insert_chat_member(struct database *database, struct slice chat, struct slice user,
-                               int64_t since_ms)
-{
-    static const char INSERT_MEMBER[] =
-        "INSERT OR IGNORE INTO chat_members (chat_id, user_id, since_ms) VALUES (?, ?, ?)";
-    struct query query = query_open_texts(database, INSERT_MEMBER, chat, user, SLICE_NONE);
-    query_bind_int(&query, since_ms);
-    return query_run(&query) > 0;
-}
-
-static void add_to_member_count(struct database *database, struct slice chat, int64_t members)
-{
-    static const char UPDATE_COUNT[] =
-        "UPDATE chats SET member_count = member_count + ?2, members_version = members_version + 1 "
-        "WHERE chat_id = ?1";
-    struct query query = query_open_texts(database, UPDATE_COUNT, chat, SLICE_NONE, SLICE_NONE);
-    query_bind_int(&query, members);
-    query_run(&query);
-}
-
-/* ---- creating a chat ---- */
-
-/* Inserts a chat with its counter and its members. Returns how many members it has. */
-static size_t insert_chat(struct database *database, const struct ledger_request *request)
-{
-    static const char INSERT_CHAT[] =
-        "INSERT INTO chats (chat_id, creator, created_at_ms, member_count) VALUES (?, ?, ?, 0)";
-    static const char INSERT_COUNTER[] =
-        "INSERT INTO chat_counters (chat_id, sequence) VALUES (?, 0)";
-    const struct ledger_request_input *input = &request->input;
-    struct query query =
-        query_open_texts(database, INSERT_CHAT, input->chat, input->user, SLICE_NONE);
-    query_bind_int(&query, request->wall_ms);
-    query_run(&query);
-    struct query counter =
-        query_open_texts(database, INSERT_COUNTER, input->chat, SLICE_NONE, SLICE_NONE);
-    query_run(&counter);
-    size_t count = insert_chat_member(database, input->chat, input->user, request->wall_ms);
-    for (size_t i = 0; i < input->id_count; i++)
-        count += insert_chat_member(database, input->chat, input->ids[i], request->wall_ms);
-    add_to_member_count(database, input->chat, (int64_t)count);
-    return count;
 }
 
 /* Scans the members rather than the blocks: a user may have very many blocks, in both directions. */
@@ -88,78 +54,100 @@ bool sqlite_members_have_block(struct database *database, struct slice chat, str
     return query_found(&query);
 }
 
-/* Returns the creator and the requested members, sorted and without repetitions. */
-static const struct slice *list_distinct_members(struct ledger_request *request, size_t *count)
+/* ---- changing ---- */
+
+bool sqlite_members_insert(struct database *database, const struct sqlite_new_member *member)
 {
-    const struct ledger_request_input *input = &request->input;
-    struct slice *ids = ledger_request_alloc(request, (input->id_count + 1) * sizeof(*ids));
-    *count = 0;
-    if (!ids)
-        return NULL;
-    if (input->id_count)
-        memcpy(ids, input->ids, input->id_count * sizeof(*ids));
-    ids[input->id_count] = input->user;
-    id_list_sort(&(struct id_list){ids, input->id_count + 1});
-    for (size_t i = 0; i <= input->id_count; i++)
-        if (i == 0 || !slice_equal(ids[i], ids[*count - 1]))
-            ids[(*count)++] = ids[i];
-    return ids;
+    static const char INSERT_MEMBER[] =
+        "INSERT OR IGNORE INTO chat_members "
+        "  (chat_id, user_id, since_ms, is_admin, accepted, listed_ms) "
+        "VALUES (?1, ?2, ?4, ?2 = ?3 AND ?5, "
+        "  ?2 = ?3 OR EXISTS (SELECT 1 FROM contacts WHERE user_id = ?2 AND contact_id = ?3), ?6)";
+    struct query query =
+        query_open_texts(database, INSERT_MEMBER, member->chat, member->user, member->added_by);
+    query_bind_int(&query, member->since_ms);
+    query_bind_int(&query, member->is_group);
+    query_bind_int(&query, member->listed_ms);
+    return query_run(&query) > 0;
 }
 
-/* Returns OK if the chat that uses the id has the requested members. */
-static enum ledger_status return_existing_chat(struct database *database,
-                                               struct ledger_request *request)
+void sqlite_members_count(struct database *database, struct slice chat, int64_t added)
 {
-    struct ledger_chat *chat = &request->outcome.chat.chat;
-    enum ledger_status status =
-        sqlite_chats_read(database, request, request->input.chat, request->input.user, true, chat);
-    if (status != LEDGER_OK)
-        return status;
-    size_t count;
-    const struct slice *ids = list_distinct_members(request, &count);
-    bool same = ids && count == chat->member_count;
-    for (size_t i = 0; same && i < count; i++)
-        same = slice_equal(ids[i], chat->members[i]);
-    return same ? LEDGER_OK : LEDGER_CONFLICT;
+    static const char UPDATE_COUNT[] =
+        "UPDATE chats SET member_count = member_count + ?2, members_version = members_version + 1 "
+        "WHERE chat_id = ?1";
+    struct query query = query_open_texts(database, UPDATE_COUNT, chat, SLICE_NONE, SLICE_NONE);
+    query_bind_int(&query, added);
+    query_run(&query);
 }
 
-enum ledger_status sqlite_members_create_chat(struct database *database,
-                                              struct ledger_request *request)
+/* Returns whether there is no block between the two, and `user` may be added by `actor`. */
+static bool consents_to_add(struct database *database, struct slice actor, struct slice user)
 {
-    const struct ledger_request_input *input = &request->input;
-    if (chat_exists(database, input->chat))
-        return return_existing_chat(database, request);
-    if (insert_chat(database, request) > LEDGER_CHAT_MEMBERS_MAX)
-        return LEDGER_LIMIT;
-    if (sqlite_members_have_block(database, input->chat, input->user))
-        return LEDGER_FORBIDDEN;
-    request->outcome.chat.created = true;
-    return sqlite_chats_read(database, request, input->chat, input->user, true,
-                             &request->outcome.chat.chat);
+    static const char SELECT_GROUP_ADDS[] =
+        "SELECT 1 FROM users WHERE user_id = ? AND group_adds = 1";
+    struct query query =
+        query_open_texts(database, SELECT_GROUP_ADDS, user, SLICE_NONE, SLICE_NONE);
+    return !sqlite_blocks_exist(database, actor, user) &&
+           !sqlite_blocks_exist(database, user, actor) &&
+           (!query_found(&query) || sqlite_contacts_exist(database, actor, user));
 }
 
-/* ---- changing the members ---- */
+static int64_t read_listed_bound(struct database *database, struct slice chat)
+{
+    static const char SELECT_LISTED[] = "SELECT listed_ms FROM chat_counters WHERE chat_id = ?";
+    struct query query = query_open_texts(database, SELECT_LISTED, chat, SLICE_NONE, SLICE_NONE);
+    int64_t listed_ms = query_next(&query) ? query_int(&query, 0) : 0;
+    query_end(&query);
+    return listed_ms;
+}
 
 enum ledger_status sqlite_members_add(struct database *database, struct ledger_request *request)
 {
-    static const char SELECT_COUNT[] = "SELECT member_count FROM chats WHERE chat_id = ?";
     const struct ledger_request_input *input = &request->input;
-    enum ledger_status status = sqlite_members_access(database, input->chat, input->user);
-    if (status != LEDGER_OK || is_chat_member(database, input->chat, input->other))
-        return status;
-    if (sqlite_blocks_exist(database, input->user, input->other) ||
-        sqlite_blocks_exist(database, input->other, input->user))
+    struct sqlite_standing actor = sqlite_members_standing(database, input->chat, input->user);
+    if (!actor.is_member)
+        return LEDGER_NOT_FOUND;
+    if (!actor.is_group || !(actor.is_admin || actor.members_can_add))
         return LEDGER_FORBIDDEN;
-    struct query query =
-        query_open_texts(database, SELECT_COUNT, input->chat, SLICE_NONE, SLICE_NONE);
-    bool full = query_next(&query) && query_int(&query, 0) >= LEDGER_CHAT_MEMBERS_MAX;
-    query_end(&query);
-    if (full)
+    if (sqlite_members_standing(database, input->chat, input->other).is_member)
+        return LEDGER_OK;
+    if (!consents_to_add(database, input->user, input->other))
+        return LEDGER_FORBIDDEN;
+    if (actor.member_count >= LEDGER_CHAT_MEMBERS_MAX)
         return LEDGER_LIMIT;
-    insert_chat_member(database, input->chat, input->other, request->wall_ms);
-    add_to_member_count(database, input->chat, 1);
+    sqlite_members_insert(database, &(struct sqlite_new_member){
+                                        .chat = input->chat,
+                                        .user = input->other,
+                                        .added_by = input->user,
+                                        .is_group = true,
+                                        .since_ms = request->wall_ms,
+                                        .listed_ms = read_listed_bound(database, input->chat)});
+    sqlite_members_count(database, input->chat, 1);
+    if (actor.member_count == SQLITE_ACTIVITY_MEMBERS_MAX)
+        sqlite_activity_make_large(database, input->chat);
     request->outcome.change.changed = true;
     return LEDGER_OK;
+}
+
+/* Makes the member of the longest standing an admin if there is none. Returns that member. */
+static struct slice promote_if_no_admin(struct database *database, struct ledger_request *request)
+{
+    static const char SELECT_ADMIN[] =
+        "SELECT 1 FROM chat_members WHERE chat_id = ? AND is_admin = 1";
+    static const char SELECT_LONGEST[] = "SELECT user_id FROM chat_members WHERE chat_id = ? "
+                                         "ORDER BY since_ms, user_id LIMIT 1";
+    struct slice chat = request->input.chat, promoted = SLICE_NONE;
+    struct query admin = query_open_texts(database, SELECT_ADMIN, chat, SLICE_NONE, SLICE_NONE);
+    if (query_found(&admin))
+        return SLICE_NONE;
+    struct query longest = query_open_texts(database, SELECT_LONGEST, chat, SLICE_NONE, SLICE_NONE);
+    if (query_next(&longest))
+        promoted = ledger_request_copy(request, query_text(&longest, 0));
+    query_end(&longest);
+    if (promoted.data)
+        sqlite_roles_set_admin(database, chat, promoted, true);
+    return promoted;
 }
 
 enum ledger_status sqlite_members_remove(struct database *database, struct ledger_request *request)
@@ -168,16 +156,21 @@ enum ledger_status sqlite_members_remove(struct database *database, struct ledge
         "DELETE FROM chat_members WHERE chat_id = ? AND user_id = ?";
     static const char DELETE_CURSORS[] = "DELETE FROM cursors WHERE chat_id = ? AND user_id = ?";
     const struct ledger_request_input *input = &request->input;
-    enum ledger_status status = sqlite_members_access(database, input->chat, input->user);
-    if (status != LEDGER_OK)
-        return status;
+    struct sqlite_standing actor = sqlite_members_standing(database, input->chat, input->user);
+    if (!actor.is_member)
+        return LEDGER_NOT_FOUND;
+    if (!actor.is_group || !(actor.is_admin || slice_equal(input->user, input->other)))
+        return LEDGER_FORBIDDEN;
     struct query members =
         query_open_texts(database, DELETE_MEMBER, input->chat, input->other, SLICE_NONE);
-    request->outcome.change.changed = query_run(&members) > 0;
+    request->outcome.member.changed = query_run(&members) > 0;
     struct query cursors =
         query_open_texts(database, DELETE_CURSORS, input->chat, input->other, SLICE_NONE);
     query_run(&cursors);
-    if (request->outcome.change.changed)
-        add_to_member_count(database, input->chat, -1);
+    if (!request->outcome.member.changed)
+        return LEDGER_OK;
+    sqlite_members_count(database, input->chat, -1);
+    if (actor.is_admin)
+        request->outcome.member.promoted = promote_if_no_admin(database, request);
     return LEDGER_OK;
 }

@@ -18,7 +18,8 @@ static int open_memory(void **unused)
     assert_true(database_run_script(
         &database, "INSERT INTO chats (chat_id, creator, created_at_ms, member_count)"
                    "  VALUES ('c', 'alice', 0, 2);"
-                   "INSERT INTO chat_members VALUES ('c', 'alice', 0), ('c', 'bob', 0);"));
+                   "INSERT INTO chat_members (chat_id, user_id, since_ms) "
+                   "  VALUES ('c', 'alice', 0), ('c', 'bob', 0);"));
     return 0;
 }
 

@@ -1,4 +1,5 @@
-/* Messages: append with the next sequence of the chat, read in both directions, repair the counter; and cursors. */
+/* Messages: append with the next sequence of the chat, read in both directions, repair the counter. */
+#include "ledger/sqlite/sqlite_activity.h"
 #include "ledger/sqlite/sqlite_operations.h"
 
 /* ---- appending ---- */
@@ -34,16 +35,19 @@ struct chat_counter {
     int64_t highest; /* of the stored messages */
     int64_t members_version;
     int64_t member_count;
-    bool has_member; /* the given user is a member */
+    int64_t activity_ms;
+    int64_t listed_ms; /* sqlite_activity.h */
+    bool has_member;   /* the given user is a member */
+    bool accepted;     /* by that member */
 };
 
 static struct chat_counter read_chat_counter(struct database *database, struct slice chat,
                                              struct slice user)
 {
     static const char SELECT_COUNTER[] =
-        "SELECT k.sequence, k.chat_id IS NULL, c.members_version, c.member_count, "
-        "  (SELECT max(m.sequence) FROM messages m WHERE m.chat_id = ?1), "
-        "  EXISTS (SELECT 1 FROM chat_members WHERE chat_id = ?1 AND user_id = ?2) "
+        "SELECT k.sequence, k.chat_id IS NULL, c.members_version, c.member_count, k.activity_ms, "
+        "  k.listed_ms, (SELECT max(m.sequence) FROM messages m WHERE m.chat_id = ?1), "
+        "  (SELECT 1 + accepted FROM chat_members WHERE chat_id = ?1 AND user_id = ?2) "
         "FROM chats c LEFT JOIN chat_counters k ON k.chat_id = c.chat_id WHERE c.chat_id = ?1";
     struct chat_counter counter = {.missing = true};
     struct query query = query_open_texts(database, SELECT_COUNTER, chat, user, SLICE_NONE);
@@ -52,8 +56,11 @@ static struct chat_counter read_chat_counter(struct database *database, struct s
         counter.missing = query_int(&query, 1) != 0;
         counter.members_version = query_int(&query, 2);
         counter.member_count = query_int(&query, 3);
-        counter.highest = query_int(&query, 4);
-        counter.has_member = query_int(&query, 5) != 0;
+        counter.activity_ms = query_int(&query, 4);
+        counter.listed_ms = query_int(&query, 5);
+        counter.highest = query_int(&query, 6);
+        counter.has_member = query_int(&query, 7) > 0;
+        counter.accepted = query_int(&query, 7) > 1;
     }
     query_end(&query);
     return counter;
@@ -84,12 +91,36 @@ static bool insert_message_row(struct database *database, const struct ledger_re
     return query_run(&query) > 0;
 }
 
+/* Moves the chat to the top of its members' lists, and makes the sender accept it. */
+static void note_chat_activity(struct database *database, const struct ledger_request *request,
+                               const struct chat_counter *counter)
+{
+    static const char UPDATE_COUNTER[] =
+        "UPDATE chat_counters SET sequence = ?2, activity_ms = ?3, listed_ms = ?4 WHERE chat_id = ?1";
+    static const char ACCEPT_CHAT[] =
+        "UPDATE chat_members SET accepted = 1 WHERE chat_id = ? AND user_id = ?";
+    const struct ledger_request_input *input = &request->input;
+    int64_t activity_ms =
+        request->wall_ms > counter->activity_ms ? request->wall_ms : counter->activity_ms;
+    int64_t listed_ms =
+        sqlite_activity_raise(database, input->chat, counter->listed_ms, activity_ms);
+    struct query update =
+        query_open_texts(database, UPDATE_COUNTER, input->chat, SLICE_NONE, SLICE_NONE);
+    query_bind_int(&update, counter->value + 1);
+    query_bind_int(&update, activity_ms);
+    query_bind_int(&update, listed_ms);
+    query_run(&update);
+    if (counter->accepted)
+        return;
+    struct query accept =
+        query_open_texts(database, ACCEPT_CHAT, input->chat, input->user, SLICE_NONE);
+    query_run(&accept);
+}
+
 /* Most messages are new, so the insert itself detects a duplicate. In a chat of two, a block stops both from
  * writing; in a larger chat they write to everyone. */
 enum ledger_status sqlite_messages_append(struct database *database, struct ledger_request *request)
 {
-    static const char UPDATE_COUNTER[] =
-        "UPDATE chat_counters SET sequence = ?2 WHERE chat_id = ?1";
     static const char INSERT_OUTBOX[] = "INSERT INTO outbox (chat_id, sequence) VALUES (?, ?)";
     static const char INSERT_SENT_COUNT[] =
         "INSERT INTO sent_counts (chat_id, sender, sequence, sent) VALUES (?1, ?2, ?3, 1 + coalesce("
@@ -98,7 +129,7 @@ enum ledger_status sqlite_messages_append(struct database *database, struct ledg
     const struct ledger_request_input *input = &request->input;
     struct chat_counter counter = read_chat_counter(database, input->chat, input->user);
     if (!counter.has_member)
-        return sqlite_members_access(database, input->chat, input->user);
+        return LEDGER_NOT_FOUND;
     if (is_chat_halted(&counter))
         return find_first_send(database, request) ? LEDGER_OK : LEDGER_HALTED;
     if (counter.member_count == 2 && sqlite_members_have_block(database, input->chat, input->user))
@@ -108,10 +139,7 @@ enum ledger_status sqlite_messages_append(struct database *database, struct ledg
         find_first_send(database, request);
         return LEDGER_OK;
     }
-    struct query update =
-        query_open_texts(database, UPDATE_COUNTER, input->chat, SLICE_NONE, SLICE_NONE);
-    query_bind_int(&update, sequence);
-    query_run(&update);
+    note_chat_activity(database, request, &counter);
     struct query outbox =
         query_open_texts(database, INSERT_OUTBOX, input->chat, SLICE_NONE, SLICE_NONE);
     query_bind_int(&outbox, sequence);
@@ -219,34 +247,5 @@ enum ledger_status sqlite_messages_before(struct database *database, struct ledg
         messages[i] = messages[count - 1 - i];
         messages[count - 1 - i] = kept;
     }
-    return LEDGER_OK;
-}
-
-/* ---- cursors ---- */
-
-enum ledger_status sqlite_messages_cursor_put(struct database *database,
-                                              struct ledger_request *request)
-{
-    static const char UPSERT_CURSOR[] =
-        "INSERT INTO cursors (chat_id, user_id, device_id, sequence) VALUES (?1, ?2, ?3, "
-        "  min(?4, (SELECT coalesce(max(sequence), 0) FROM messages WHERE chat_id = ?1))) "
-        "ON CONFLICT DO UPDATE SET sequence = excluded.sequence "
-        "WHERE excluded.sequence > cursors.sequence";
-    static const char DELETE_LOWEST[] =
-        "DELETE FROM cursors WHERE chat_id = ?1 AND user_id = ?2 AND device_id IN "
-        "  (SELECT device_id FROM cursors WHERE chat_id = ?1 AND user_id = ?2 "
-        "   ORDER BY sequence DESC LIMIT -1 OFFSET ?3)";
-    const struct ledger_request_input *input = &request->input;
-    enum ledger_status status = sqlite_members_access(database, input->chat, input->user);
-    if (status != LEDGER_OK)
-        return status;
-    struct query query =
-        query_open_texts(database, UPSERT_CURSOR, input->chat, input->user, input->device);
-    query_bind_int(&query, (int64_t)input->sequence);
-    request->outcome.change.changed = query_run(&query) > 0;
-    struct query surplus =
-        query_open_texts(database, DELETE_LOWEST, input->chat, input->user, SLICE_NONE);
-    query_bind_int(&surplus, LEDGER_CURSORS_MAX);
-    query_run(&surplus);
     return LEDGER_OK;
 }

@@ -31,6 +31,7 @@ const struct slice *sqlite_operations_read_ids(struct ledger_request *request, s
 enum ledger_status sqlite_users_settings_get(struct database *, struct ledger_request *);
 enum ledger_status sqlite_users_settings_put(struct database *, struct ledger_request *);
 enum ledger_status sqlite_users_profiles(struct database *, struct ledger_request *);
+enum ledger_status sqlite_users_appearances(struct database *, struct ledger_request *);
 enum ledger_status sqlite_users_graph(struct database *, struct ledger_request *);
 enum ledger_status sqlite_users_last_seen_put(struct database *, struct ledger_request *);
 
@@ -76,22 +77,73 @@ bool sqlite_blocks_exist(struct database *database, struct slice user, struct sl
 enum ledger_status sqlite_chats_get(struct database *, struct ledger_request *);
 enum ledger_status sqlite_chats_list(struct database *, struct ledger_request *);
 
+/* The parts of a chat to read besides itself. */
+struct sqlite_chat_parts {
+    bool members;
+    bool profiles;
+    bool direct_profiles; /* only of a direct chat */
+};
+
+extern const struct sqlite_chat_parts SQLITE_CHAT_WITH_MEMBERS;
+extern const struct sqlite_chat_parts SQLITE_CHAT_WITH_PROFILES;
+
 /* Reads a chat into `chat`, as `reader` sees it. Returns NOT_FOUND when there is none. */
 enum ledger_status sqlite_chats_read(struct database *database, struct ledger_request *request,
-                                     struct slice id, struct slice reader, bool with_members,
+                                     struct slice id, struct slice reader,
+                                     const struct sqlite_chat_parts *parts,
                                      struct ledger_chat *chat);
+
+/* ---- sqlite_chat_create.c ---- */
+
+enum ledger_status sqlite_chat_create_group(struct database *, struct ledger_request *);
+enum ledger_status sqlite_chat_create_direct(struct database *, struct ledger_request *);
+
+/* ---- sqlite_roles.c ---- */
+
+enum ledger_status sqlite_roles_admin_put(struct database *, struct ledger_request *);
+enum ledger_status sqlite_roles_admin_delete(struct database *, struct ledger_request *);
+enum ledger_status sqlite_roles_change_chat(struct database *, struct ledger_request *);
+
+/* Makes a member an admin, or one no longer. Returns whether that changed anything. */
+bool sqlite_roles_set_admin(struct database *database, struct slice chat, struct slice user,
+                            bool is_admin);
 
 /* ---- sqlite_members.c ---- */
 
-enum ledger_status sqlite_members_create_chat(struct database *, struct ledger_request *);
 enum ledger_status sqlite_members_check(struct database *, struct ledger_request *);
 enum ledger_status sqlite_members_add(struct database *, struct ledger_request *);
 enum ledger_status sqlite_members_remove(struct database *, struct ledger_request *);
 
-/* Returns OK for a member, else FORBIDDEN or NOT_FOUND. With `user` SLICE_NONE, OK means only that the
- * chat exists. */
+/* What a user is in a chat; all false if no member. */
+struct sqlite_standing {
+    bool is_member;
+    bool is_admin;
+    bool is_group;
+    bool members_can_add;
+    int64_t member_count;
+};
+
+struct sqlite_standing sqlite_members_standing(struct database *database, struct slice chat,
+                                               struct slice user);
+
+/* Returns OK for a member, else NOT_FOUND. With `user` SLICE_NONE, OK means only that the chat exists. */
 enum ledger_status sqlite_members_access(struct database *database, struct slice chat,
                                          struct slice user);
+
+struct sqlite_new_member {
+    struct slice chat;
+    struct slice user;
+    struct slice added_by; /* who adds themselves creates the chat, and is admin of a group */
+    bool is_group;
+    int64_t since_ms;
+    int64_t listed_ms;
+};
+
+/* Returns false when the user is already a member. */
+bool sqlite_members_insert(struct database *database, const struct sqlite_new_member *member);
+
+/* Adds to the number of members, after they were inserted or deleted, and raises their version. */
+void sqlite_members_count(struct database *database, struct slice chat, int64_t added);
 
 /* Returns whether the user blocks a member of the chat, or a member blocks the user. */
 bool sqlite_members_have_block(struct database *database, struct slice chat, struct slice user);
@@ -107,7 +159,6 @@ enum ledger_status sqlite_messages_append(struct database *, struct ledger_reque
 enum ledger_status sqlite_messages_after(struct database *, struct ledger_request *);
 enum ledger_status sqlite_messages_before(struct database *, struct ledger_request *);
 enum ledger_status sqlite_messages_repair(struct database *, struct ledger_request *);
-enum ledger_status sqlite_messages_cursor_put(struct database *, struct ledger_request *);
 
 #define SQLITE_MESSAGE_COLUMNS                                                                     \
     "m.chat_id, m.sequence, m.message_id, m.sender, m.client_message_id, m.body, m.sent_at_ms"
@@ -115,6 +166,13 @@ enum ledger_status sqlite_messages_cursor_put(struct database *, struct ledger_r
 /* Fills in the request's outcome from a query that selects SQLITE_MESSAGE_COLUMNS and whose last
  * parameter, the limit, is not bound yet. Ends the query. */
 void sqlite_messages_read_page(struct ledger_request *request, struct query query);
+
+/* ---- sqlite_cursors.c ---- */
+
+enum ledger_status sqlite_cursors_put(struct database *, struct ledger_request *);
+
+/* Returns the highest sequence that any of the user's devices has acknowledged. */
+uint64_t sqlite_cursors_read_mark(struct database *database, struct slice chat, struct slice user);
 
 /* ---- sqlite_outbox.c ---- */
 

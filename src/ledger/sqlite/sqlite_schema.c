@@ -143,8 +143,50 @@ static const char REVOCATIONS[] = "CREATE TABLE revocations ("
 /* Version 6: finds who blocked a user. */
 static const char BLOCKED_BY[] = "CREATE INDEX blocks_of_blocked ON blocks (blocked_id, user_id);";
 
-static const char *const migrations[] = {PEOPLE,      MESSAGES,    MEMBERS_VERSION,
-                                         SENT_COUNTS, REVOCATIONS, BLOCKED_BY};
+/*
+ * Version 7: direct chats, roles, consent and the order of a user's chats (sqlite_activity.h). Existing chats become
+ * groups that all their members have accepted. The creator, or else the member of the longest standing, is the admin.
+ */
+static const char ROLES[] =
+    "ALTER TABLE users ADD COLUMN group_adds INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE users ADD COLUMN hides_reads INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE users ADD COLUMN display_name TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE users ADD COLUMN avatar_url TEXT NOT NULL DEFAULT '';"
+
+    "ALTER TABLE chats ADD COLUMN kind INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE chats ADD COLUMN members_can_add INTEGER NOT NULL DEFAULT 1;"
+    "CREATE TABLE direct_chats (" /* the lesser user id comes first */
+    "  lesser TEXT NOT NULL,"
+    "  greater TEXT NOT NULL,"
+    "  chat_id TEXT NOT NULL,"
+    "  PRIMARY KEY (lesser, greater)"
+    ") STRICT, WITHOUT ROWID;"
+
+    "ALTER TABLE chat_members ADD COLUMN is_admin INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE chat_members SET is_admin = 1 WHERE user_id = coalesce("
+    "  (SELECT m.user_id FROM chats c JOIN chat_members m "
+    "   ON m.chat_id = c.chat_id AND m.user_id = c.creator WHERE c.chat_id = chat_members.chat_id),"
+    "  (SELECT m.user_id FROM chat_members m WHERE m.chat_id = chat_members.chat_id "
+    "   ORDER BY m.since_ms, m.user_id LIMIT 1));"
+    "ALTER TABLE chat_members ADD COLUMN accepted INTEGER NOT NULL DEFAULT 1;"
+    "ALTER TABLE chat_members ADD COLUMN listed_ms INTEGER NOT NULL DEFAULT 0;"
+
+    "ALTER TABLE chat_counters ADD COLUMN activity_ms INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE chat_counters ADD COLUMN listed_ms INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE chat_counters SET activity_ms = coalesce("
+    "  (SELECT sent_at_ms FROM messages m WHERE m.chat_id = chat_counters.chat_id "
+    "   ORDER BY sequence DESC LIMIT 1),"
+    "  (SELECT created_at_ms FROM chats c WHERE c.chat_id = chat_counters.chat_id), 0);"
+    "UPDATE chat_counters SET listed_ms = CASE WHEN "
+    "  (SELECT member_count FROM chats c WHERE c.chat_id = chat_counters.chat_id) > 100 "
+    "  THEN 9223372036854775807 ELSE activity_ms END;"
+    "UPDATE chat_members SET listed_ms = coalesce("
+    "  (SELECT listed_ms FROM chat_counters k WHERE k.chat_id = chat_members.chat_id), 0);"
+    "DROP INDEX chat_members_of_user;"
+    "CREATE INDEX chat_members_listed ON chat_members (user_id, accepted, listed_ms, chat_id);";
+
+static const char *const migrations[] = {
+    PEOPLE, MESSAGES, MEMBERS_VERSION, SENT_COUNTS, REVOCATIONS, BLOCKED_BY, ROLES};
 
 int sqlite_schema_version(void)
 {

@@ -1,15 +1,37 @@
 /* Users' settings and last-seen times, their profiles for the privacy engine, and their social graphs. */
+#include "base/id_list.h"
+#include "ledger/sqlite/sqlite_activity.h"
 #include "ledger/sqlite/sqlite_operations.h"
 
-static struct ledger_settings read_user_settings(struct database *database, struct slice user)
+static struct slice copy_optional_text(struct ledger_request *request, struct slice text)
+{
+    return text.len ? ledger_request_copy(request, text) : SLICE_NONE;
+}
+
+static void bind_optional_text(struct query *query, struct slice text)
+{
+    query_bind(query, text.len ? text : SLICE(""));
+}
+
+/* Reads how a user appears, too, if `appearance` is not NULL. */
+static struct ledger_settings read_user_settings(struct database *database,
+                                                 struct ledger_request *request, struct slice user,
+                                                 struct ledger_appearance *appearance)
 {
     static const char SELECT_SETTINGS[] =
-        "SELECT presence_visibility, last_seen_visibility FROM users WHERE user_id = ?";
-    struct ledger_settings settings = {LEDGER_VISIBLE_CONTACTS_ONLY, LEDGER_VISIBLE_CONTACTS_ONLY};
+        "SELECT presence_visibility, last_seen_visibility, group_adds, hides_reads, display_name, "
+        "avatar_url FROM users WHERE user_id = ?";
+    struct ledger_settings settings = {.presence = LEDGER_VISIBLE_CONTACTS_ONLY};
     struct query query = query_open_texts(database, SELECT_SETTINGS, user, SLICE_NONE, SLICE_NONE);
     if (query_next(&query)) {
         settings.presence = (enum ledger_visibility)query_int(&query, 0);
         settings.last_seen = (enum ledger_visibility)query_int(&query, 1);
+        settings.group_adds = (enum ledger_group_adds)query_int(&query, 2);
+        settings.hides_reads = query_int(&query, 3) != 0;
+        if (appearance) {
+            appearance->display_name = copy_optional_text(request, query_text(&query, 4));
+            appearance->avatar_url = copy_optional_text(request, query_text(&query, 5));
+        }
     }
     query_end(&query);
     return settings;
@@ -19,9 +41,45 @@ enum ledger_status sqlite_users_settings_get(struct database *database,
                                              struct ledger_request *request)
 {
     struct ledger_settings_outcome *outcome = &request->outcome.settings;
-    outcome->settings = read_user_settings(database, request->input.user);
+    outcome->settings =
+        read_user_settings(database, request, request->input.user, &outcome->appearance);
     outcome->previous = outcome->settings;
     return LEDGER_OK;
+}
+
+enum ledger_status sqlite_users_appearances(struct database *database,
+                                            struct ledger_request *request)
+{
+    const struct ledger_request_input *input = &request->input;
+    struct ledger_appearances_outcome *outcome = &request->outcome.appearances;
+    struct ledger_appearance *appearances =
+        ledger_request_alloc(request, input->id_count * sizeof(*appearances));
+    for (size_t i = 0; appearances && i < input->id_count; i++) {
+        appearances[i] = (struct ledger_appearance){0};
+        read_user_settings(database, request, input->ids[i], &appearances[i]);
+    }
+    outcome->appearances = appearances;
+    outcome->count = input->id_count;
+    return LEDGER_OK;
+}
+
+/* Accepted chats first, so that chats which others force on the user displace none of them. */
+static struct id_list read_graph_chats(struct database *database, struct ledger_request *request)
+{
+    static const enum sqlite_activity_tier tiers[] = {SQLITE_ACTIVITY_ACCEPTED,
+                                                      SQLITE_ACTIVITY_NOT_ACCEPTED};
+    struct slice *ids = ledger_request_alloc(request, request->input.limit * sizeof(*ids));
+    size_t count = 0;
+    for (size_t i = 0; ids && i < 2 && count < request->input.limit; i++) {
+        struct sqlite_activity_page page =
+            sqlite_activity_page_make(request, request->input.limit - count);
+        sqlite_activity_page_add(database, request, &page, request->input.user, tiers[i], NULL);
+        for (size_t k = 0; k < page.count; k++)
+            ids[count++] = page.entries[k].chat;
+    }
+    struct id_list chats = {ids, count};
+    id_list_sort(&chats);
+    return chats;
 }
 
 enum ledger_status sqlite_users_graph(struct database *database, struct ledger_request *request)
@@ -32,11 +90,9 @@ enum ledger_status sqlite_users_graph(struct database *database, struct ledger_r
         "SELECT blocked_id FROM blocks WHERE user_id = ? ORDER BY blocked_id";
     static const char SELECT_BLOCKED_BY[] =
         "SELECT user_id FROM blocks WHERE blocked_id = ? ORDER BY user_id LIMIT ?";
-    static const char SELECT_CHATS[] =
-        "SELECT chat_id FROM chat_members WHERE user_id = ? ORDER BY chat_id LIMIT ?";
     struct slice user = request->input.user;
     struct ledger_graph_outcome *outcome = &request->outcome.graph;
-    outcome->settings = read_user_settings(database, user);
+    outcome->settings = read_user_settings(database, request, user, NULL);
     outcome->contacts.ids = sqlite_operations_read_ids(
         request, query_open_texts(database, SELECT_CONTACTS, user, SLICE_NONE, SLICE_NONE),
         &outcome->contacts.count);
@@ -48,9 +104,7 @@ enum ledger_status sqlite_users_graph(struct database *database, struct ledger_r
     query_bind_int(&blocked_by, LEDGER_BLOCKS_MAX);
     outcome->blocked_by.ids =
         sqlite_operations_read_ids(request, blocked_by, &outcome->blocked_by.count);
-    struct query chats = query_open_texts(database, SELECT_CHATS, user, SLICE_NONE, SLICE_NONE);
-    query_bind_int(&chats, request->input.limit);
-    outcome->chats.ids = sqlite_operations_read_ids(request, chats, &outcome->chats.count);
+    outcome->chats = read_graph_chats(database, request);
     return LEDGER_OK;
 }
 
@@ -58,20 +112,34 @@ enum ledger_status sqlite_users_settings_put(struct database *database,
                                              struct ledger_request *request)
 {
     static const char UPSERT_SETTINGS[] =
-        "INSERT INTO users (user_id, presence_visibility, last_seen_visibility) VALUES (?1, ?2, ?3) "
-        "ON CONFLICT (user_id) DO UPDATE SET presence_visibility = ?2, last_seen_visibility = ?3";
+        "INSERT INTO users (user_id, display_name, avatar_url, presence_visibility, "
+        "  last_seen_visibility, group_adds, hides_reads) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) "
+        "ON CONFLICT (user_id) DO UPDATE SET display_name = ?2, avatar_url = ?3, "
+        "  presence_visibility = ?4, last_seen_visibility = ?5, group_adds = ?6, hides_reads = ?7";
     const struct ledger_request_input *input = &request->input;
     struct ledger_settings_outcome *outcome = &request->outcome.settings;
-    outcome->previous = read_user_settings(database, input->user);
+    outcome->previous = read_user_settings(database, request, input->user, &outcome->appearance);
     outcome->settings = outcome->previous;
     if (input->set_presence)
         outcome->settings.presence = input->settings.presence;
     if (input->set_last_seen)
         outcome->settings.last_seen = input->settings.last_seen;
+    if (input->set_group_adds)
+        outcome->settings.group_adds = input->settings.group_adds;
+    if (input->set_hides_reads)
+        outcome->settings.hides_reads = input->settings.hides_reads;
+    if (input->set_display_name)
+        outcome->appearance.display_name = input->appearance.display_name;
+    if (input->set_avatar_url)
+        outcome->appearance.avatar_url = input->appearance.avatar_url;
     struct query query = query_open(database, UPSERT_SETTINGS);
     query_bind(&query, input->user);
+    bind_optional_text(&query, outcome->appearance.display_name);
+    bind_optional_text(&query, outcome->appearance.avatar_url);
     query_bind_int(&query, outcome->settings.presence);
     query_bind_int(&query, outcome->settings.last_seen);
+    query_bind_int(&query, outcome->settings.group_adds);
+    query_bind_int(&query, outcome->settings.hides_reads);
     query_run(&query);
     return LEDGER_OK;
 }

@@ -1,6 +1,7 @@
 /** Chats: created, listed and changed over REST, opened and closed over WebSocket. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { closeAll, connect, eventually, metric, rest, setVisibility } from '../support/client.mjs';
 import { NO_BUDGETS, startServer } from '../support/server.mjs';
 
@@ -35,12 +36,19 @@ test('a chat is created with the given id, and creating it again changes nothing
   const body = { chat_id: 'made', members: ['bob', 'carol', 'bob', 'alice'] };
   const expected = {
     chat_id: 'made',
+    kind: 'group',
     members: ['alice', 'bob', 'carol'],
+    admins: ['alice'],
+    members_can_add: true,
     latest_sequence: 0,
     unread: 0,
+    profiles: {},
+    read: {},
   };
   const first = await post('alice', body);
   assert.equal(first.status, 201);
+  assert.ok(Math.abs(Date.parse(first.body.last_activity) - Date.now()) < 60000);
+  expected.last_activity = first.body.last_activity;
   assert.deepEqual(first.body, expected);
   const again = await post('alice', body);
   assert.equal(again.status, 200);
@@ -57,7 +65,7 @@ test('an id in use by other members is refused', async () => {
   ]) {
     const { status, body } = await post(user, { chat_id: 'taken', members });
     assert.equal(status, 409);
-    assert.equal(body.error.code, 'INVALID_MESSAGE');
+    assert.deepEqual(body.error, { code: 'INVALID_MESSAGE', message: 'this chat_id is in use' });
   }
 });
 
@@ -116,7 +124,7 @@ test('a chat has at most ten thousand members', async () => {
 test('only members see a chat; an unknown chat is not found', async () => {
   await chatOf('private', 'alice', 'bob');
   for (const [path, status, code] of [
-    ['/v1/chats/private', 403, 'FORBIDDEN'],
+    ['/v1/chats/private', 404, 'NOT_FOUND'],
     ['/v1/chats/nowhere', 404, 'NOT_FOUND'],
     [`/v1/chats/${'x'.repeat(129)}`, 400, 'INVALID_MESSAGE'],
   ]) {
@@ -125,14 +133,14 @@ test('only members see a chat; an unknown chat is not found', async () => {
     assert.equal(answer.body.error.code, code);
   }
   for (const [change, chat, status] of [
-    [put, 'private', 403],
-    [remove, 'private', 403],
+    [put, 'private', 404],
+    [remove, 'private', 404],
     [put, 'nowhere', 404],
     [remove, 'nowhere', 404],
   ])
     assert.equal((await change('mallory', chat, 'mallory')).status, status);
   const mallory = await connect(server, 'mallory');
-  assert.equal((await open(mallory, 'private')).code, 'FORBIDDEN');
+  assert.equal((await open(mallory, 'private')).code, 'NOT_FOUND');
   assert.equal((await open(mallory, 'nowhere')).code, 'NOT_FOUND');
   const long = await open(mallory, 'x'.repeat(129));
   assert.equal(long.code, 'INVALID_MESSAGE');
@@ -144,36 +152,51 @@ test('members are added and removed, and repeating either changes nothing', asyn
   assert.equal((await put('bob', 'coming', 'dora')).status, 204, 'added again');
   assert.deepEqual((await get('dora', '/v1/chats/coming')).body.members, ['alice', 'bob', 'dora']);
   assert.equal((await remove('dora', 'coming', 'dora')).status, 204, 'dora leaves');
-  assert.equal((await get('dora', '/v1/chats/coming')).status, 403);
+  assert.equal((await get('dora', '/v1/chats/coming')).status, 404);
   assert.equal((await remove('alice', 'coming', 'dora')).status, 204, 'removed again');
   assert.equal((await put('alice', 'coming', 'x'.repeat(129))).status, 400);
 });
 
-test('the list of chats is paged', async () => {
-  for (const id of ['p1', 'p2', 'p3']) await chatOf(id, 'pager', 'bob');
-  const all = await get('pager', '/v1/chats');
-  assert.deepEqual(
-    all.body.chats.map((chat) => chat.chat_id),
-    ['p1', 'p2', 'p3'],
-  );
-  assert.equal(all.body.has_more, false);
-  assert.deepEqual(all.body.chats[0], {
-    chat_id: 'p1',
+test('the list of chats is paged by activity, the latest first', async () => {
+  for (const id of ['p1', 'p2', 'p3']) {
+    await chatOf(id, 'pager', 'bob');
+    await sleep(5); // a later millisecond
+  }
+  const list = async (query) => {
+    const { status, body } = await get('pager', `/v1/chats?${query}`);
+    assert.equal(status, 200, JSON.stringify(body));
+    return { ...body, ids: body.chats.map((chat) => chat.chat_id) };
+  };
+  const all = await list('');
+  assert.deepEqual([all.ids, all.has_more, all.next_cursor], [['p3', 'p2', 'p1'], false, null]);
+  const { last_activity, ...chat } = all.chats[0];
+  assert.ok(last_activity > all.chats[1].last_activity);
+  assert.deepEqual(chat, {
+    chat_id: 'p3',
+    kind: 'group',
     members: ['bob', 'pager'],
+    admins: ['pager'],
+    members_can_add: true,
     latest_sequence: 0,
     unread: 0,
   });
-  const first = await get('pager', '/v1/chats?limit=2');
-  assert.equal(first.body.chats.length, 2);
-  assert.equal(first.body.has_more, true);
-  const tail = await get('pager', '/v1/chats?limit=2&after=p2');
-  assert.deepEqual(
-    tail.body.chats.map((chat) => chat.chat_id),
-    ['p3'],
-  );
-  for (const query of ['limit=0', 'limit=1001', 'limit=x', 'limit=', 'after='])
+  const first = await list('limit=2');
+  assert.deepEqual([first.ids, first.has_more], [['p3', 'p2'], true]);
+  const send = { client_message_id: 'm1', body: 'hello' };
+  const sent = await rest(server, 'POST', '/v1/chats/p3/messages', { user: 'bob', body: send });
+  assert.equal(sent.status, 201);
+  const second = await list(`limit=2&cursor=${first.next_cursor}`);
+  assert.deepEqual([second.ids, second.next_cursor], [['p1'], null], 'neither skipped nor repeated');
+  await rest(server, 'POST', '/v1/chats/p1/messages', { user: 'bob', body: send });
+  assert.deepEqual((await list('')).ids, ['p1', 'p3', 'p2'], 'a message is activity');
+  assert.deepEqual((await list('limit=2&after=p3')).ids, ['p2'], 'how clients paged before');
+  for (const query of ['limit=0', 'limit=1001', 'limit=x', 'limit=', 'after=', 'cursor=', 'cursor=p1', 'cursor=%00'])
     assert.equal((await get('pager', `/v1/chats?${query}`)).status, 400, query);
-  assert.deepEqual((await get('nobody-yet', '/v1/chats')).body, { chats: [], has_more: false });
+  assert.deepEqual((await get('nobody-yet', '/v1/chats')).body, {
+    chats: [],
+    has_more: false,
+    next_cursor: null,
+  });
 });
 
 test('the snapshot shows members as the viewer may see them', async () => {
@@ -232,10 +255,11 @@ test('an open chat is closed at once for a removed member', async () => {
     chat_id: 'leaving',
     reason: 'removed',
   });
+  assert.equal((await victim.next('chat_removed')).chat_id, 'leaving');
   typist.send({ type: 'typing_start', chat_id: 'leaving' });
   await witness.next('typing_changed');
   assert.deepEqual(await victim.settle(), []);
-  assert.equal((await open(victim, 'leaving')).code, 'FORBIDDEN');
+  assert.equal((await open(victim, 'leaving')).code, 'NOT_FOUND');
 });
 
 test('a visible presence change reaches users with the chat open within a second, once', async () => {

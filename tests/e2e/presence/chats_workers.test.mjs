@@ -107,6 +107,7 @@ test('a removed member’s chat is closed on every worker', async () => {
   });
   assert.equal(status, 204);
   for (const frank of franks) await frank.next('chat_closed');
+  for (const frank of franks) await frank.next('chat_removed');
   const erin = await connect(server, 'erin');
   erin.send({ type: 'typing_start', chat_id: 'removal' });
   await erin.settle();

@@ -1,0 +1,125 @@
+#include "ledger/sqlite/sqlite_activity.h"
+
+#include "base/id_list.h"
+
+struct sqlite_activity_page sqlite_activity_page_make(struct ledger_request *request,
+                                                      size_t count_max)
+{
+    struct sqlite_activity_page page = {.count_max = count_max};
+    page.entries = ledger_request_alloc(request, count_max * sizeof(*page.entries));
+    if (!page.entries)
+        page.count_max = 0;
+    return page;
+}
+
+static bool activity_comes_before(const struct sqlite_activity_entry *a,
+                                  const struct sqlite_activity_entry *b)
+{
+    if (a->activity_ms != b->activity_ms)
+        return a->activity_ms > b->activity_ms;
+    return id_list_compare(a->chat, b->chat) > 0;
+}
+
+/* Keeps the entry at its place, unless the page is full of earlier ones. Rows arrive nearly in order, so the place is
+ * looked for from the end. */
+static void keep_activity_entry(struct ledger_request *request, struct sqlite_activity_page *page,
+                                struct sqlite_activity_entry entry)
+{
+    size_t at = page->count;
+    while (at > 0 && activity_comes_before(&entry, &page->entries[at - 1]))
+        at--;
+    if (at == page->count_max)
+        return;
+    if (page->count < page->count_max)
+        page->count++;
+    entry.chat = ledger_request_copy(request, entry.chat);
+    memmove(&page->entries[at + 1], &page->entries[at],
+            (page->count - 1 - at) * sizeof(*page->entries));
+    page->entries[at] = entry;
+}
+
+/* Returns whether no chat with this bound, or an earlier one, can be on the page any more. */
+static bool activity_page_ends_before(const struct sqlite_activity_page *page, int64_t listed_ms)
+{
+    return page->count == page->count_max &&
+           (page->count == 0 ||
+            listed_ms + SQLITE_ACTIVITY_STEP_MS < page->entries[page->count - 1].activity_ms);
+}
+
+/* Adds the chats of one tier whose bound is within a range. */
+static void scan_activity_range(struct database *database, struct ledger_request *request,
+                                struct sqlite_activity_page *page, struct slice user,
+                                enum sqlite_activity_tier tier, int64_t least_ms, int64_t most_ms,
+                                const struct sqlite_activity_entry *after)
+{
+    static const char SELECT_LISTED[] =
+        "SELECT m.chat_id, m.listed_ms, k.activity_ms FROM chat_members m "
+        "LEFT JOIN chat_counters k ON k.chat_id = m.chat_id "
+        "WHERE m.user_id = ? AND m.accepted = ? AND m.listed_ms BETWEEN ? AND ? "
+        "ORDER BY m.listed_ms DESC";
+    struct query query = query_open_texts(database, SELECT_LISTED, user, SLICE_NONE, SLICE_NONE);
+    query_bind_int(&query, tier);
+    query_bind_int(&query, least_ms);
+    query_bind_int(&query, most_ms);
+    while (query_next(&query)) {
+        int64_t listed_ms = query_int(&query, 1), activity_ms = query_int(&query, 2);
+        bool is_large = listed_ms == SQLITE_ACTIVITY_LARGE;
+        if (!is_large && activity_page_ends_before(page, listed_ms))
+            break;
+        if (!is_large && activity_ms < listed_ms)
+            activity_ms = listed_ms; /* a lost counter was repaired */
+        struct sqlite_activity_entry entry = {query_text(&query, 0), activity_ms};
+        if (!after || activity_comes_before(after, &entry))
+            keep_activity_entry(request, page, entry);
+    }
+    query_end(&query);
+}
+
+void sqlite_activity_page_add(struct database *database, struct ledger_request *request,
+                              struct sqlite_activity_page *page, struct slice user,
+                              enum sqlite_activity_tier tier,
+                              const struct sqlite_activity_entry *after)
+{
+    int64_t most_ms = SQLITE_ACTIVITY_LARGE - 1;
+    if (after && after->activity_ms < most_ms)
+        most_ms = after->activity_ms;
+    scan_activity_range(database, request, page, user, tier, SQLITE_ACTIVITY_LARGE,
+                        SQLITE_ACTIVITY_LARGE, after);
+    scan_activity_range(database, request, page, user, tier, INT64_MIN, most_ms, after);
+}
+
+int64_t sqlite_activity_of_chat(struct database *database, struct slice chat)
+{
+    static const char SELECT_ACTIVITY[] = "SELECT activity_ms FROM chat_counters WHERE chat_id = ?";
+    struct query query = query_open_texts(database, SELECT_ACTIVITY, chat, SLICE_NONE, SLICE_NONE);
+    int64_t activity_ms = query_next(&query) ? query_int(&query, 0) : 0;
+    query_end(&query);
+    return activity_ms;
+}
+
+static void list_chat_at(struct database *database, struct slice chat, int64_t listed_ms)
+{
+    static const char UPDATE_LISTED[] = "UPDATE chat_members SET listed_ms = ?2 WHERE chat_id = ?1";
+    struct query query = query_open_texts(database, UPDATE_LISTED, chat, SLICE_NONE, SLICE_NONE);
+    query_bind_int(&query, listed_ms);
+    query_run(&query);
+}
+
+int64_t sqlite_activity_raise(struct database *database, struct slice chat, int64_t listed_ms,
+                              int64_t activity_ms)
+{
+    if (listed_ms == SQLITE_ACTIVITY_LARGE || activity_ms - listed_ms < SQLITE_ACTIVITY_STEP_MS)
+        return listed_ms;
+    list_chat_at(database, chat, activity_ms);
+    return activity_ms;
+}
+
+void sqlite_activity_make_large(struct database *database, struct slice chat)
+{
+    static const char UPDATE_COUNTER[] =
+        "UPDATE chat_counters SET listed_ms = ?2 WHERE chat_id = ?1";
+    struct query query = query_open_texts(database, UPDATE_COUNTER, chat, SLICE_NONE, SLICE_NONE);
+    query_bind_int(&query, SQLITE_ACTIVITY_LARGE);
+    query_run(&query);
+    list_chat_at(database, chat, SQLITE_ACTIVITY_LARGE);
+}
