@@ -83,7 +83,7 @@ struct rollcall_event {
     enum rollcall_event_type type;
     enum rollcall_state state;
     int64_t wait_ms;
-    const char *name; /* the server's type: "typing_changed", "call_incoming", … */
+    const char *name; /* the server's type: "typing_changed", "chat_added", "receipt", "call_incoming", … */
     const char *chat_id;
     const char *message_id;
     const char *client_message_id;
@@ -155,7 +155,8 @@ bool rollcall_unsubscribe(struct rollcall *client, const char *user_id);
 bool rollcall_follow(struct rollcall *client, const char *chat_id, int64_t after_sequence);
 bool rollcall_unfollow(struct rollcall *client, const char *chat_id);
 
-/* Acknowledges the chat up to this sequence. Returns false while there is no connection. */
+/* Acknowledges the chat up to this sequence, which moves the user's read mark: others who have the chat open get the
+ * event "receipt" (ROLLCALL_EVENT_OTHER). Returns false while there is no connection. */
 bool rollcall_ack(struct rollcall *client, const char *chat_id, int64_t sequence);
 
 /* Sends a message. `client_message_id` NULL: the library chooses one. A SENT or REFUSED event follows later.

@@ -164,6 +164,13 @@ export interface Events {
   chat: ChatSnapshot;
   /** The user is no longer a member; the client does not open the chat again. */
   chat_closed: { chat_id: string; reason: string };
+  /** The user is a member of a chat from now on. */
+  chat_added: { chat_id: string; kind: 'group' | 'direct' };
+  chat_removed: { chat_id: string };
+  /** The members, their roles or the rights of a chat have changed: read it again. */
+  chat_changed: { chat_id: string };
+  /** Another user has read an open chat up to this sequence. */
+  receipt: { chat_id: string; user_id: string; sequence: number };
   typing: { chat_id: string; user_id: string; typing: boolean };
   /** Errors that no promise reports. Not fatal: the `state` event reports the end. */
   error: Error;

@@ -196,7 +196,10 @@ export class Rollcall {
     );
   }
 
-  /** Acknowledges the chat up to this sequence. Returns false if not connected. */
+  /**
+   * Acknowledges the chat up to this sequence, which moves the user's read mark: others who have the
+   * chat open get a `receipt`. Returns false if not connected.
+   */
   ack(chatId, sequence) {
     return this.#session.link.send({ type: 'ack', chat_id: chatId, sequence });
   }

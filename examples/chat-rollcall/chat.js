@@ -2,7 +2,8 @@
 import { Rollcall } from 'rollcall-client';
 import * as page from '../shared/page.js';
 
-const { chatId, peer, server } = page;
+const { peer, server } = page;
+const chatId = await page.openChat();
 
 const client = new Rollcall({ url: server.replace(/^http/, 'ws'), getToken: page.getToken });
 
@@ -20,7 +21,6 @@ page.onInput({
   },
 });
 
-await page.prepareChat();
 await client.connect();
 await client.openChat(chatId, { afterSequence: 0 });
 page.showPeer(client.presence(peer)?.status ?? 'unknown');

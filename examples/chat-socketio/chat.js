@@ -2,7 +2,8 @@
 import { io } from 'socket.io-client';
 import * as page from '../shared/page.js';
 
-const { chatId, peer, server } = page;
+const { peer, server } = page;
+const chatId = await page.openChat();
 
 const socket = io(server, {
   autoConnect: false,
@@ -58,5 +59,4 @@ page.onInput({
   },
 });
 
-await page.prepareChat();
 socket.connect();

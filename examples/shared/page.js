@@ -1,6 +1,6 @@
 /**
  * The page of both examples: presence, messages, typing. Its only network use is HTTP, to get
- * tokens and to create the chat.
+ * tokens and to open the chat.
  */
 document.body.innerHTML = `
   <header>
@@ -24,7 +24,6 @@ const TYPING_END_MS = 3000;
 export const me = query.get('name') ?? 'ann';
 export const peer = query.get('with') ?? 'bob';
 export const server = query.get('server') ?? 'http://127.0.0.1:8080';
-export const chatId = `talk-${[me, peer].sort().join('-')}`;
 
 /** A token of the server's --dev mode; an app gets one from its own login. */
 export async function getToken() {
@@ -35,19 +34,19 @@ export async function getToken() {
 
 async function rest(method, path, body) {
   const headers = { Authorization: `Bearer ${await getToken()}` };
-  const response = await fetch(server + path, { method, headers, body: JSON.stringify(body) });
-  return response.status;
+  return fetch(server + path, { method, headers, body: JSON.stringify(body) });
 }
 
 /**
- * Creates the chat, and shows the user's presence to everyone, because the two are not contacts.
+ * Opens the direct chat of the two users and returns its id. Shows the user's presence to everyone, because the two are
+ * not contacts.
  */
-export async function prepareChat() {
+export async function openChat() {
   await rest('PATCH', '/v1/me', { presence_visibility: 'everyone' });
-  const status = await rest('POST', '/v1/chats', { chat_id: chatId, members: [me, peer] });
-  if (status === 200 || status === 201) return;
-  showState(`cannot create the chat: ${status}`);
-  throw new Error(`cannot create the chat: ${status}`);
+  const response = await rest('POST', '/v1/chats', { direct_with: peer });
+  if (response.ok) return (await response.json()).chat_id;
+  showState(`cannot open the chat: ${response.status}`);
+  throw new Error(`cannot open the chat: ${response.status}`);
 }
 
 export function showState(text) {

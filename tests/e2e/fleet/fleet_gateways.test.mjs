@@ -216,8 +216,8 @@ for (const [kind, { start, key, connection }] of Object.entries(BACKENDS))
         }
         const seen = await observer.query(...odd);
         assert.deepEqual(seen.map(({ user_id: user, status }) => [user, status]), odd.map((user) => [user, 'online']));
-        await makeChat(one, 'odd chat: {x} 😀', ...odd.slice(0, 4));
-        await sendUntilAcked(clients[0], 'odd chat: {x} 😀', 'hello');
+        await makeChat(one, 'odd chat; {x} 😀', ...odd.slice(0, 4));
+        await sendUntilAcked(clients[0], 'odd chat; {x} 😀', 'hello');
         for (const client of clients.slice(1, 4)) assert.equal((await client.next('message')).body, 'hello');
         for (const client of clients.slice(0, 5)) await client.close();
         const after = await observer.query(...odd);

@@ -82,7 +82,7 @@ function anonymous(text, { viewer, target, chat }) {
     .replaceAll(chat, 'CHAT')
     .replace(/"(id|request_id|call_id)":"[^"]*"/g, '"$1":"ID"')
     .replace(/"version":[1-9]\d*/g, '"version":"GREATER THAN 0"')
-    .replace(/"(timestamp|created_at|server_time)":"[^"]*"/g, '"$1":"TIME"');
+    .replace(/"(timestamp|created_at|server_time|last_activity)":"[^"]*"/g, '"$1":"TIME"');
 }
 
 async function restText(scene, method, path, body) {
@@ -188,6 +188,16 @@ const OUTPUTS = {
         'offline',
       );
       assert.deepEqual(typing, []);
+    },
+  },
+  'GET /v1/chats/{chat}': {
+    read: async (scene) => [
+      await restText(scene, 'GET', `/v1/chats/${scene.chat}`),
+      await restText(scene, 'GET', '/v1/chats'),
+    ],
+    expect: ([one, list], expected, { target }) => {
+      assert.ok(restJson(one).members.includes(target), 'also across a block: the two share the chat');
+      assert.equal(restJson(list).chats.length, 1);
     },
   },
   'changes without a subscription': {
