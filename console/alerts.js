@@ -12,6 +12,7 @@ const NOTIFY_KEY = 'rollcall.notify';
 const byId = (id) => document.getElementById(id);
 
 export class Alerts {
+  #nameOf;
   #onTitle;
   #onOpen;
   #ringtone = new Ringtone();
@@ -20,7 +21,8 @@ export class Alerts {
   #notification = null;
 
   /** `onTitle(note)` sets the tab's title; `onOpen(chat)`: the user clicked a notification. */
-  constructor({ onTitle, onOpen }) {
+  constructor({ nameOf, onTitle, onOpen }) {
+    this.#nameOf = nameOf;
     this.#onTitle = onTitle;
     this.#onOpen = onOpen;
     byId('alert-ring').checked = read(RING_KEY) !== 'off';
@@ -41,7 +43,7 @@ export class Alerts {
   showCall(call) {
     const rings = call?.state === 'incoming';
     if (rings && this.#call?.callId !== call.callId)
-      this.#notify('call', `${call.peer} is calling`, 'Click to answer.');
+      this.#notify('call', `${this.#nameOf(call.peer)} is calling`, 'Click to answer.');
     if (!rings) this.#notification?.close();
     this.#call = rings ? { ...call } : null;
     this.#drawTitle();
@@ -50,7 +52,8 @@ export class Alerts {
 
   /** Another user has written in this chat. */
   showMessage(chat, { sender_id: sender, body }) {
-    const title = chat.isGroup ? `${sender} in ${chat.title}` : sender;
+    const name = this.#nameOf(sender);
+    const title = chat.isGroup ? `${name} in ${chat.title}` : name;
     this.#notify(chat.chatId, title, body, () => this.#onOpen(chat));
   }
 
@@ -59,7 +62,7 @@ export class Alerts {
   }
 
   #drawTitle() {
-    if (this.#call !== null) this.#onTitle(`${this.#call.peer} is calling · `);
+    if (this.#call !== null) this.#onTitle(`${this.#nameOf(this.#call.peer)} is calling · `);
     else this.#onTitle(this.#unread > 0 ? `(${this.#unread}) ` : '');
   }
 

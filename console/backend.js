@@ -4,6 +4,8 @@ import { RollcallError } from '/client/rollcall.js';
 /** The limit of one presence query. */
 const LIST_MAX = 100;
 
+const CHAT_PAGES_MAX = 10;
+
 const DEFAULT_VISIBILITY = 'contacts_only';
 
 const part = encodeURIComponent;
@@ -59,8 +61,7 @@ export class Backend {
   // --- Contacts -----------------------------------------------------------------------------------
 
   async friends() {
-    const { friends } = await this.#request('GET', `/v1/friends?limit=${LIST_MAX}`);
-    return friends.map(({ user_id: name }) => name);
+    return (await this.#request('GET', `/v1/friends?limit=${LIST_MAX}`)).friends;
   }
 
   contactRequests() {
@@ -102,8 +103,12 @@ export class Backend {
 
   // --- Chats --------------------------------------------------------------------------------------
 
-  /** Creates the chat, or returns it if it exists. */
-  createChat(chatId, members) {
+  /** Promises the one chat of the two users, which the server creates if there is none. */
+  directChat(name) {
+    return this.#request('POST', '/v1/chats', { direct_with: name });
+  }
+
+  createGroup(chatId, members) {
     return this.#request('POST', '/v1/chats', { chat_id: chatId, members });
   }
 
@@ -119,8 +124,26 @@ export class Backend {
     return this.#request('DELETE', `/v1/chats/${part(chatId)}/members/${part(name)}`);
   }
 
+  setAdmin(chatId, name, isAdmin) {
+    const path = `/v1/chats/${part(chatId)}/admins/${part(name)}`;
+    return this.#request(isAdmin ? 'PUT' : 'DELETE', path);
+  }
+
+  letMembersAdd(chatId, allowed) {
+    return this.#request('PATCH', `/v1/chats/${part(chatId)}`, { members_can_add: allowed });
+  }
+
+  /** Promises the chats with the latest activity, at most CHAT_PAGES_MAX pages of them. */
   async chats() {
-    return (await this.#request('GET', `/v1/chats?limit=${LIST_MAX}`)).chats;
+    const chats = [];
+    let cursor = '';
+    for (let page = 0; page < CHAT_PAGES_MAX && cursor !== null; page += 1) {
+      const path = `/v1/chats?limit=${LIST_MAX}${cursor && `&cursor=${part(cursor)}`}`;
+      const answer = await this.#request('GET', path);
+      chats.push(...answer.chats);
+      cursor = answer.has_more ? answer.next_cursor : null;
+    }
+    return chats;
   }
 
   async #request(method, path, body) {

@@ -17,8 +17,10 @@ export class CallBar {
   #call = null;
   #shown = null;
   #ticker;
+  #nameOf;
 
-  constructor({ onAccept, onHangUp, onMute }) {
+  constructor({ nameOf, onAccept, onHangUp, onMute }) {
+    this.#nameOf = nameOf;
     byId('call-accept').onclick = onAccept;
     byId('call-end').onclick = onHangUp;
     byId('call-mute').onclick = () => onMute(!this.#call.muted);
@@ -34,8 +36,9 @@ export class CallBar {
     }
     this.#bar.dataset.state = call.state;
     this.#bar.dataset.media = call.media;
-    byId('call-name').textContent = call.peer;
-    drawAvatar(byId('call-avatar'), call.peer);
+    const name = this.#nameOf(call.peer);
+    byId('call-name').textContent = name;
+    drawAvatar(byId('call-avatar'), call.peer, name);
     this.#drawButtons(call);
     this.#drawText();
     if (call.state === 'active') this.#ticker = setInterval(() => this.#drawText(), TICK_MS);
@@ -84,7 +87,7 @@ export class CallBar {
     if (state === this.#shown) return;
     this.#shown = state;
     const said = { active: 'Call answered', ended: call.ending }[call.state] ?? this.#describe(call);
-    byId('announcer').textContent = `${call.peer}: ${said}`;
+    byId('announcer').textContent = `${this.#nameOf(call.peer)}: ${said}`;
     const idle = document.activeElement === document.body; // do not take the focus while the user types
     if (call.state === 'incoming' && idle) byId('call-accept').focus();
   }

@@ -16,9 +16,11 @@ export class ChatLog {
   /** The other user of a direct chat; null in a group. */
   peer;
   members = [];
+  admins = [];
+  membersCanAdd = false;
 
-  /** Orders the chats: the latest activity is the highest. */
-  activity = 0;
+  /** When something last happened, in milliseconds; orders the chats. */
+  activityMs = 0;
 
   /** Whether the page keeps the messages; before the chat is opened it only counts them. */
   collecting = false;
@@ -34,6 +36,9 @@ export class ChatLog {
   #latest = 0;
   #read = 0;
   #unread = 0;
+
+  /** The user → the sequence up to which that user has read, for those who show it. */
+  #reads = new Map();
 
   constructor({ chatId = null, peer = null }) {
     this.chatId = chatId;
@@ -65,11 +70,26 @@ export class ChatLog {
     return this.#messages[0]?.sequence ?? this.#latest + 1;
   }
 
-  /** Applies the server's counts, unless newer ones are known. */
-  applyCounts({ latest_sequence: latest, unread }) {
-    if (latest < this.#latest) return;
-    this.#latest = latest;
-    this.#unread = this.#read < latest ? unread : 0;
+  /** Applies what the server tells about the chat. */
+  apply(told) {
+    this.chatId = told.chat_id;
+    this.members = told.members;
+    this.admins = told.admins;
+    this.membersCanAdd = told.members_can_add;
+    this.activityMs = Math.max(this.activityMs, Date.parse(told.last_activity));
+    for (const [user, sequence] of Object.entries(told.read ?? {})) this.onRead(user, sequence);
+    this.#applyCounts(told);
+  }
+
+  onRead(user, sequence) {
+    this.#reads.set(user, Math.max(this.#reads.get(user) ?? 0, sequence));
+  }
+
+  /** How many of the other members have read this message. */
+  readersOf({ sequence, sender }) {
+    if (sequence === undefined) return 0;
+    const others = this.members.filter((name) => name !== sender);
+    return others.filter((name) => (this.#reads.get(name) ?? 0) >= sequence).length;
   }
 
   markRead() {
@@ -84,7 +104,9 @@ export class ChatLog {
       this.#unread += 1;
     }
     if (mine) this.#unread = 0;
+    this.activityMs = Math.max(this.activityMs, Date.parse(message.sent_at));
     this.typing.delete(message.sender_id);
+    this.onRead(message.sender_id, message.sequence);
     if (!this.collecting || message.sequence <= (this.#messages.at(-1)?.sequence ?? 0)) return;
     const entry = entryOf(message);
     this.#settle(entry.key);
@@ -118,6 +140,13 @@ export class ChatLog {
     const entry = this.#pending.find(({ key }) => key === clientMessageId);
     this.#settle(clientMessageId);
     return entry?.body;
+  }
+
+  /** Unless newer counts are known. */
+  #applyCounts({ latest_sequence: latest, unread }) {
+    if (latest < this.#latest) return;
+    this.#latest = latest;
+    this.#unread = this.#read < latest ? unread : 0;
   }
 
   #mark(clientMessageId, state) {

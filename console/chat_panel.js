@@ -11,6 +11,7 @@ export class ChatPanel {
   #client;
   #chats;
   #me;
+  #nameOf;
   #onClosed;
   #chat = null;
   #opened = false;
@@ -26,13 +27,15 @@ export class ChatPanel {
    * `onCall(name)` and `onMembers(chat)`: the buttons in the head. `onClosed(chat)`: the user has
    * closed it.
    */
-  constructor({ client, chats, me, onCall, onMembers, onClosed }) {
+  constructor({ client, chats, me, nameOf, onCall, onMembers, onClosed }) {
     this.#client = client;
     this.#chats = chats;
     this.#me = me;
+    this.#nameOf = nameOf;
     this.#onClosed = onClosed;
     this.#list = new MessageList({
       me,
+      nameOf,
       onRetry: (key) => chats.retry(this.#chat, key),
       onEnd: () => this.#drawChat(),
     });
@@ -158,12 +161,8 @@ export class ChatPanel {
     byId('main-screen').classList.toggle('chatting', chat !== null);
     this.#showProblem(null);
     if (chat === null) return;
-    byId('chat-name').textContent = chat.title;
-    drawAvatar(byId('chat-avatar'), chat.title);
     this.#card.classList.toggle('group', chat.isGroup);
-    byId('chat-call').hidden = chat.isGroup;
     byId('chat-members').hidden = !chat.isGroup;
-    this.#input.placeholder = `Message ${chat.title}`;
     this.#drawHead();
   }
 
@@ -174,6 +173,10 @@ export class ChatPanel {
   #drawHead() {
     const chat = this.#chat;
     if (chat === null) return;
+    const title = this.#nameOf(chat.title);
+    byId('chat-name').textContent = title;
+    drawAvatar(byId('chat-avatar'), chat.title, title);
+    this.#input.placeholder = `Message ${title}`;
     const presence = chat.isGroup ? undefined : this.#client.presence(chat.peer);
     this.#card.dataset.status = presence?.status ?? 'unknown';
     byId('chat-status').textContent = chat.isGroup
@@ -196,7 +199,7 @@ export class ChatPanel {
       noteOf: (message) => sentNote(message, chat, presence),
     });
     byId('chat-earlier').hidden = !chat.collecting || chat.first <= 1;
-    byId('typing').textContent = typingLine([...chat.typing]);
+    byId('typing').textContent = typingLine([...chat.typing].map(this.#nameOf));
     const seen = chat.collecting && this.#list.atEnd && document.visibilityState === 'visible';
     if (seen) this.#chats.markRead(chat);
   }

@@ -2,11 +2,10 @@
  * The user's chats: one ChatLog for each contact and each group.
  *
  * The client library delivers every message once and in order, also after reconnects. This class
- * adds where a chat starts, what the user has read, and who is typing. The list of chats comes from
- * the server; a message of an unknown chat makes the page read that chat.
+ * adds where a chat starts, who has read what, and who is typing. The list of chats comes from the
+ * server, and its pushes keep the list up to date.
  */
 import { uniqueId } from '/client/util.js';
-import { chatIdOf } from './chat_id.js';
 import { ChatLog } from './chat_log.js';
 
 /** Messages shown when a chat is opened, and fetched for each "Earlier messages". */
@@ -16,6 +15,7 @@ export class Chats {
   #client;
   #backend;
   #me;
+  #profiles;
   #onChange;
   #onMessage;
   #onClosed;
@@ -26,29 +26,41 @@ export class Chats {
    * `onChange(chat)`: a chat has changed. `onMessage(chat, message)`: another user has written.
    * `onClosed(chat)`: the user is no longer a member.
    */
-  constructor({ client, backend, me, onChange, onMessage, onClosed }) {
+  constructor({ client, backend, me, profiles, onChange, onMessage, onClosed }) {
     this.#client = client;
     this.#backend = backend;
     this.#me = me;
+    this.#profiles = profiles;
     this.#onChange = onChange;
     this.#onMessage = onMessage;
     this.#onClosed = onClosed;
     client.on('message', (message) => this.#receive(message));
     client.on('chat', ({ chat_id: id, typing }) =>
-      this.#setTyping(id, (chat) => {
+      this.#change(id, (chat) => {
         chat.typing = new Set(typing);
       }),
     );
     client.on('typing', ({ chat_id: id, user_id: user, typing }) =>
-      this.#setTyping(id, (chat) => (typing ? chat.typing.add(user) : chat.typing.delete(user))),
+      this.#change(id, (chat) => (typing ? chat.typing.add(user) : chat.typing.delete(user))),
     );
-    client.on('chat_closed', ({ chat_id: id }) => this.#remove(id));
+    client.on('receipt', ({ chat_id: id, user_id: user, sequence }) =>
+      this.#change(id, (chat) => chat.onRead(user, sequence)),
+    );
+    for (const push of ['chat_added', 'chat_changed', 'sync_required'])
+      client.on(push, ({ chat_id: id }) => this.#refresh(id));
+    for (const push of ['chat_removed', 'chat_closed'])
+      client.on(push, ({ chat_id: id }) => this.#remove(id));
   }
 
   /** The groups, the latest activity first. */
   get groups() {
     const groups = [...this.#byId.values()].filter((chat) => chat.isGroup);
-    return groups.sort((left, right) => right.activity - left.activity);
+    return groups.sort((left, right) => right.activityMs - left.activityMs);
+  }
+
+  /** The users with whom there is a direct chat that is not empty. */
+  get peers() {
+    return [...this.#direct.values()].filter(({ latest }) => latest > 0).map(({ peer }) => peer);
   }
 
   get unread() {
@@ -60,9 +72,8 @@ export class Chats {
   with(name) {
     let chat = this.#direct.get(name);
     if (chat === undefined) {
-      chat = new ChatLog({ peer: name, chatId: chatIdOf(this.#me, name) });
+      chat = new ChatLog({ peer: name });
       this.#direct.set(name, chat);
-      this.#byId.set(chat.chatId, chat);
     }
     return chat;
   }
@@ -78,17 +89,27 @@ export class Chats {
     const listed = await this.#backend.chats();
     const ids = new Set(listed.map(({ chat_id: id }) => id));
     for (const { chatId } of this.groups) if (!ids.has(chatId)) this.#remove(chatId);
-    listed.forEach((chat, position) => this.#adopt(chat, Date.now() - position));
+    for (const chat of listed) this.#adopt(chat);
   }
 
   /** Creates a group; promises the chat. */
   async createGroup(name, members) {
-    return this.#adopt(await this.#backend.createChat(name, members), Date.now());
+    return this.#adopt(await this.#backend.createGroup(name, members));
   }
 
   async addMember(chat, name) {
     await this.#backend.addMember(chat.chatId, name);
     await this.#read(chat.chatId);
+  }
+
+  /** `isAdmin` false: the user is an admin no longer. */
+  async setAdmin(chat, name, isAdmin) {
+    await this.#backend.setAdmin(chat.chatId, name, isAdmin);
+    await this.#read(chat.chatId);
+  }
+
+  async letMembersAdd(chat, allowed) {
+    this.#adopt(await this.#backend.letMembersAdd(chat.chatId, allowed));
   }
 
   async removeMember(chat, name) {
@@ -99,10 +120,8 @@ export class Chats {
 
   /** Opens the chat, and creates it if it does not exist. */
   async open(chat) {
-    const created = await this.#create(chat);
-    chat.applyCounts(created);
-    chat.members = created.members;
-    const start = chat.collecting ? undefined : Math.max(0, created.latest_sequence - HISTORY);
+    const { latest_sequence: latest } = await this.#create(chat);
+    const start = chat.collecting ? undefined : Math.max(0, latest - HISTORY);
     chat.collecting = true;
     await this.#client.openChat(chat.chatId, { afterSequence: start });
     this.#onChange(chat);
@@ -110,6 +129,7 @@ export class Chats {
 
   close(chat) {
     chat.typing.clear();
+    if (chat.chatId === null) return;
     this.#client.closeChat(chat.chatId).catch(() => {});
   }
 
@@ -140,7 +160,7 @@ export class Chats {
   }
 
   sendTyping(chat, typing) {
-    this.#client.typing(chat.chatId, typing);
+    if (chat.chatId !== null) this.#client.typing(chat.chatId, typing);
   }
 
   async fetchEarlier(chat) {
@@ -151,11 +171,15 @@ export class Chats {
     this.#onChange(chat);
   }
 
-  /** Creates a direct chat, or reads a group; after a failure the next caller tries again. */
+  /** Asks for the direct chat, or reads a group; after a failure the next caller tries again. */
   #create(chat) {
-    chat.created = chat.isGroup
+    const asked = chat.isGroup
       ? this.#backend.chat(chat.chatId)
-      : this.#backend.createChat(chat.chatId, [chat.peer]);
+      : this.#backend.directChat(chat.peer);
+    chat.created = asked.then((told) => {
+      this.#adopt(told);
+      return told;
+    });
     chat.created.catch(() => {
       chat.created = null;
     });
@@ -163,49 +187,47 @@ export class Chats {
   }
 
   #receive(message) {
-    const { chat_id: chatId, sender_id: sender } = message;
-    const mine = sender === this.#me;
-    if (!this.#byId.has(chatId) && !mine && chatId === chatIdOf(this.#me, sender))
-      this.with(sender);
-    const chat = this.#byId.get(chatId);
+    const chat = this.#byId.get(message.chat_id);
     if (chat === undefined) {
-      this.#readUnknown(message, mine);
+      this.#receiveUnknown(message);
       return;
     }
+    const mine = message.sender_id === this.#me;
     chat.add(message, mine);
-    chat.activity = Date.now();
     this.#onChange(chat);
     if (!mine) this.#onMessage(chat, message);
   }
 
-  /** The user was added to a chat: this is how the page learns of it. */
-  async #readUnknown(message, mine) {
-    const chat = await this.#read(message.chat_id).catch(() => undefined);
-    if (chat !== undefined && !mine) this.#onMessage(chat, message);
+  /** The message came before the page has read its chat; the chat's counts include it. */
+  async #receiveUnknown(message) {
+    const chat = await this.#refresh(message.chat_id);
+    if (chat !== undefined && message.sender_id !== this.#me) this.#onMessage(chat, message);
+  }
+
+  /** Reads one chat again, or all of them; the next push or reconnect repeats what has failed. */
+  async #refresh(chatId) {
+    return (chatId === undefined ? this.load() : this.#read(chatId)).catch(() => undefined);
   }
 
   async #read(chatId) {
-    return this.#adopt(await this.#backend.chat(chatId), Date.now());
+    return this.#adopt(await this.#backend.chat(chatId));
   }
 
   /** Applies what the server tells about a chat. */
-  #adopt(told, activity) {
-    const { chat_id: chatId, members } = told;
-    let chat = this.#byId.get(chatId) ?? this.#knownDirect(chatId, members);
-    if (chat === undefined) {
-      chat = new ChatLog({ chatId });
-      this.#byId.set(chatId, chat);
-    }
-    chat.members = members;
-    chat.activity = activity;
-    chat.applyCounts(told);
+  #adopt(told) {
+    const { chat_id: chatId, kind, members } = told;
+    const chat = this.#byId.get(chatId) ?? this.#unnamed(chatId, kind, members);
+    this.#byId.set(chatId, chat);
+    chat.apply(told);
+    for (const [user, profile] of Object.entries(told.profiles ?? {}))
+      this.#profiles.set(user, profile);
     this.#onChange(chat);
     return chat;
   }
 
-  #knownDirect(chatId, members) {
-    const peer = members.find((name) => name !== this.#me);
-    return peer !== undefined && chatId === chatIdOf(this.#me, peer) ? this.with(peer) : undefined;
+  #unnamed(chatId, kind, members) {
+    if (kind !== 'direct') return new ChatLog({ chatId });
+    return this.with(members.find((name) => name !== this.#me) ?? this.#me);
   }
 
   #remove(chatId) {
@@ -215,7 +237,7 @@ export class Chats {
     this.#onClosed(chat);
   }
 
-  #setTyping(chatId, change) {
+  #change(chatId, change) {
     const chat = this.#byId.get(chatId);
     if (chat === undefined) return;
     change(chat);

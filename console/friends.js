@@ -14,7 +14,7 @@ export class Friends {
   /**
    * `onOpen(name)`, `onCall(name)`, `onRemove(name)` and `onBlock(name)` are the row's controls.
    */
-  constructor({ client, roster, chats, onOpen, onCall, onRemove, onBlock }) {
+  constructor({ client, roster, chats, nameOf, onOpen, onCall, onRemove, onBlock }) {
     this.#roster = roster;
     this.#chats = chats;
     this.#presenceOf = (name) => client.presence(name);
@@ -22,6 +22,7 @@ export class Friends {
       listId: 'friends',
       templateId: 'friend-template',
       presenceOf: this.#presenceOf,
+      nameOf,
       build: (row, name) => {
         row.querySelector('[data-action=open]').addEventListener('click', () => onOpen(name));
         row.querySelector('[data-action=call]').addEventListener('click', () => onCall(name));
@@ -40,6 +41,7 @@ export class Friends {
   /** `openName`: the contact whose chat is open; `call`: the user's call, or null. */
   draw(openName, call) {
     this.#rows.show(this.#roster.friends);
+    this.#rows.redrawAll();
     for (const name of this.#roster.friends) this.drawUnread(name);
     this.#rows.mark(openName);
     this.drawCall(call);

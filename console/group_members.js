@@ -1,4 +1,4 @@
-/** The dialog with the members of a group: add one, remove one, leave. */
+/** The dialog with the members of a group: add one, remove one, leave; admins also appoint others. */
 import { Rows } from './rows.js';
 import { statusLine } from './wording.js';
 
@@ -12,7 +12,7 @@ export class GroupMembers {
   #chat = null;
 
   /** `onLeave(chat)`: the user wants to leave it. */
-  constructor({ client, chats, me, onLeave }) {
+  constructor({ client, chats, me, nameOf, onLeave }) {
     this.#chats = chats;
     this.#me = me;
     const presenceOf = (name) => client.presence(name);
@@ -20,7 +20,8 @@ export class GroupMembers {
       listId: 'members',
       templateId: 'member-template',
       presenceOf,
-      lineOf: (name) => (name === me ? 'you' : statusLine(presenceOf(name), Date.now())),
+      nameOf,
+      lineOf: (name) => this.#describe(name, presenceOf(name)),
       build: (row, name) => this.#buildRow(row, name),
     });
     client.on('presence', ({ user_id: name }) => this.#rows.redraw(name));
@@ -29,6 +30,8 @@ export class GroupMembers {
       this.#dialog.close();
       onLeave(this.#chat);
     };
+    byId('members-can-add').onchange = ({ target }) =>
+      this.#attempt(() => chats.letMembersAdd(this.#chat, target.checked));
     byId('members-form').onsubmit = (event) => this.#submit(event);
     this.#dialog.onclose = () => this.#rows.show([]);
   }
@@ -48,7 +51,14 @@ export class GroupMembers {
   }
 
   draw() {
-    this.#rows.show(this.#chat.members);
+    const { members, membersCanAdd } = this.#chat;
+    const isAdmin = this.#isAdmin(this.#me);
+    this.#rows.show(members);
+    this.#rows.redrawAll();
+    for (const name of members) this.#drawButtons(name, isAdmin);
+    byId('members-form').hidden = !isAdmin && !membersCanAdd;
+    byId('members-rule').hidden = !isAdmin;
+    byId('members-can-add').checked = membersCanAdd;
   }
 
   dispose() {
@@ -56,13 +66,37 @@ export class GroupMembers {
     this.#rows.dispose();
   }
 
+  #isAdmin(name) {
+    return this.#chat.admins.includes(name);
+  }
+
+  #describe(name, presence) {
+    const line = name === this.#me ? 'you' : statusLine(presence, Date.now());
+    return this.#isAdmin(name) ? `admin · ${line}` : line;
+  }
+
   #buildRow(row, name) {
-    const remove = row.querySelector('[data-action=remove]');
-    remove.hidden = name === this.#me;
-    remove.setAttribute('aria-label', `Remove ${name}`);
-    remove.addEventListener('click', () =>
-      this.#attempt(() => this.#chats.removeMember(this.#chat, name)),
+    const onClick = (action, act) => {
+      row
+        .querySelector(`[data-action=${action}]`)
+        .addEventListener('click', () => this.#attempt(act));
+    };
+    onClick('remove', () => this.#chats.removeMember(this.#chat, name));
+    onClick('appoint', () => this.#chats.setAdmin(this.#chat, name, !this.#isAdmin(name)));
+  }
+
+  /** Only admins may do this, and not to themselves: they leave. */
+  #drawButtons(name, isAdmin) {
+    const row = this.#rows.get(name);
+    const [appoint, remove] = ['appoint', 'remove'].map((action) =>
+      row.querySelector(`[data-action=${action}]`),
     );
+    appoint.hidden = !isAdmin || name === this.#me;
+    remove.hidden = appoint.hidden;
+    appoint.textContent = this.#isAdmin(name) ? 'Not admin' : 'Admin';
+    const verb = this.#isAdmin(name) ? `${name} is admin no longer` : `Make ${name} an admin`;
+    appoint.setAttribute('aria-label', `${appoint.textContent}: ${verb}`);
+    remove.setAttribute('aria-label', `Remove ${name}`);
   }
 
   #submit(event) {

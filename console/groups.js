@@ -6,13 +6,13 @@ export class Groups {
   #rows;
 
   /** `onOpen(chat)` and `onNew()` are the controls. */
-  constructor({ chats, me, onOpen, onNew }) {
+  constructor({ chats, me, nameOf, onOpen, onNew }) {
     this.#chats = chats;
     this.#rows = new Rows({
       listId: 'groups',
       templateId: 'group-template',
       presenceOf: () => undefined,
-      lineOf: (chatId) => describeMembers(chats.group(chatId)?.members ?? [], me),
+      lineOf: (chatId) => describeMembers(chats.group(chatId)?.members ?? [], me, nameOf),
       build: (row, chatId) => {
         row
           .querySelector('[data-action=open]')
@@ -44,8 +44,8 @@ export class Groups {
 const NAMED_MAX = 3;
 
 /** "you, bob and carol", "you, bob, carol and 4 more". */
-function describeMembers(members, me) {
-  const names = ['you', ...members.filter((name) => name !== me)];
+function describeMembers(members, me, nameOf) {
+  const names = ['you', ...members.filter((name) => name !== me).map(nameOf)];
   if (names.length === 1) return 'only you';
   const more = names.length - NAMED_MAX;
   const last = more > 0 ? `${more} more` : names.pop();

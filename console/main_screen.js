@@ -21,8 +21,10 @@ import { Groups } from './groups.js';
 import { Journal } from './journal.js';
 import { People } from './people.js';
 import { Privacy } from './privacy.js';
+import { Profiles } from './profiles.js';
 import { Requests } from './requests.js';
 import { Roster, WATCHED_MAX } from './roster.js';
+import { Strangers } from './strangers.js';
 import { Toast } from './toast.js';
 import { You } from './you.js';
 
@@ -43,6 +45,7 @@ export class MainScreen {
   #people;
   #friends;
   #groups;
+  #strangers;
   #groupForm;
   #groupMembers;
   #requests;
@@ -52,8 +55,9 @@ export class MainScreen {
   #pill;
   #alerts;
   #toast = new Toast();
+  #profiles = new Profiles();
+  #nameOf = (user) => this.#profiles.nameOf(user);
   #arrival = {};
-  #onFocus = () => this.#refreshChats();
 
   /**
    * `onLeave()`: the user clicked Leave. `onEnded(error)`: the client has stopped. `onTitle(note)`
@@ -71,7 +75,6 @@ export class MainScreen {
     this.#buildChat();
     this.#client.on('state', (change) => this.#onStateChanged(change));
     this.#client.on('presence', () => this.#offerSecondTab());
-    window.addEventListener('focus', this.#onFocus);
     byId('ask-form').onsubmit = (event) => this.#submitAsk(event);
     this.#onRosterChanged();
   }
@@ -98,13 +101,13 @@ export class MainScreen {
   }
 
   leave() {
-    window.removeEventListener('focus', this.#onFocus);
     this.#calls.dispose();
     this.#client.close();
     for (const panel of [
       this.#people,
       this.#friends,
       this.#groups,
+      this.#strangers,
       this.#groupForm,
       this.#groupMembers,
       this.#requests,
@@ -127,6 +130,7 @@ export class MainScreen {
       client,
       backend,
       me,
+      profiles: this.#profiles,
       onChange: () => this.#onRosterChanged(),
       onFriendRemoved: (name) => this.#onFriendRemoved(name),
     });
@@ -134,6 +138,7 @@ export class MainScreen {
       client,
       backend,
       me,
+      profiles: this.#profiles,
       onChange: (chat) => this.#onChatChanged(chat),
       onMessage: (chat, message) => this.#alerts.showMessage(chat, message),
       onClosed: (chat) => this.#onGroupClosed(chat),
@@ -146,6 +151,7 @@ export class MainScreen {
       onRemote: (stream) => this.#callBar.play(stream),
     });
     this.#alerts = new Alerts({
+      nameOf: this.#nameOf,
       onTitle: this.#events.onTitle,
       onOpen: (chat) => this.#openChat(chat),
     });
@@ -161,6 +167,7 @@ export class MainScreen {
       roster,
       onUnblock: attempt((name) => roster.unblock(name)),
       onChosen: () => this.#names.choosePrivacy(this.#name),
+      onShown: ({ display_name: shown }) => this.#you.showName(shown ?? this.#name),
       onProblem: (error) => this.#showProblem(error.message),
     });
     this.#requests = new Requests({
@@ -173,6 +180,7 @@ export class MainScreen {
       client,
       roster,
       chats,
+      nameOf: this.#nameOf,
       onOpen: (name) => this.#openChat(chats.with(name)),
       onCall: (name) => this.#calls.ring(name),
       onRemove: attempt((name) => this.#removeContact(name)),
@@ -191,8 +199,16 @@ export class MainScreen {
     this.#groups = new Groups({
       chats,
       me,
+      nameOf: this.#nameOf,
       onOpen: (chat) => this.#openChat(chat),
       onNew: () => this.#groupForm.open(this.#roster.friends),
+    });
+    this.#strangers = new Strangers({
+      client,
+      chats,
+      roster: this.#roster,
+      nameOf: this.#nameOf,
+      onOpen: (name) => this.#openChat(chats.with(name)),
     });
     this.#groupForm = new GroupForm({
       onCreate: async (name, members) => this.#openChat(await chats.createGroup(name, members)),
@@ -201,17 +217,20 @@ export class MainScreen {
       client,
       chats,
       me,
+      nameOf: this.#nameOf,
       onLeave: (chat) => this.#attempt(() => this.#leaveGroup(chat)),
     });
     this.#chatPanel = new ChatPanel({
       client,
       chats,
       me,
+      nameOf: this.#nameOf,
       onCall: (name) => this.#calls.ring(name),
       onMembers: (chat) => this.#groupMembers.open(chat),
       onClosed: (chat) => this.#onChatClosed(chat),
     });
     this.#callBar = new CallBar({
+      nameOf: this.#nameOf,
       onAccept: () => this.#calls.accept(),
       onHangUp: () => this.#calls.hangUp(),
       onMute: (muted) => this.#calls.mute(muted),
@@ -252,14 +271,11 @@ export class MainScreen {
     if (!this.#friends.focus()) byId('second-tab').focus();
   }
 
-  /** The user may have been added to a group meanwhile. */
-  #refreshChats() {
-    if (this.#client.state === 'READY') this.#attempt(() => this.#chats.load());
-  }
-
   #onRosterChanged() {
     this.#requests.draw();
-    this.#friends.draw(this.#chatPanel.chat?.peer ?? null, this.#calls.current);
+    this.#friends.draw(this.#openName, this.#calls.current);
+    this.#strangers.draw(this.#openName);
+    this.#drawCallButtons();
     this.#people.draw();
     this.#privacy.draw();
     this.#offerSecondTab();
@@ -272,20 +288,26 @@ export class MainScreen {
   #onChatChanged(chat) {
     this.#chatPanel.onChanged(chat);
     this.#groupMembers.onChanged(chat);
-    if (chat.isGroup) this.#drawGroups();
-    else this.#friends.drawUnread(chat.peer);
+    this.#drawChatLists();
+    if (!chat.isGroup) this.#friends.drawUnread(chat.peer);
     this.#alerts.showUnread(this.#chats.unread);
   }
 
-  #drawGroups() {
+  /** The other user of the open chat, or null. */
+  get #openName() {
+    return this.#chatPanel.chat?.peer ?? null;
+  }
+
+  #drawChatLists() {
     const { chat } = this.#chatPanel;
     this.#groups.draw(chat?.isGroup ? chat.chatId : null);
+    this.#strangers.draw(this.#openName);
   }
 
   /** The user has left the group, or was removed. */
   #onGroupClosed(chat) {
     if (this.#chatPanel.chat === chat) this.#chatPanel.close();
-    this.#drawGroups();
+    this.#drawChatLists();
     this.#alerts.showUnread(this.#chats.unread);
   }
 
@@ -299,7 +321,8 @@ export class MainScreen {
   #drawCallButtons() {
     const call = this.#calls.current;
     this.#friends.drawCall(call);
-    const peer = this.#chatPanel.chat?.peer ?? null;
+    const peer = this.#openName;
+    byId('chat-call').hidden = !this.#roster.isFriend(peer); // only contacts can call each other
     if (peer !== null) drawCallButton(byId('chat-call'), peer, call);
   }
 
@@ -312,13 +335,13 @@ export class MainScreen {
   #onChatClosed(chat) {
     this.#onChatSelected();
     if (chat.isGroup) this.#groups.focus(chat.chatId);
-    else this.#friends.focus(chat.peer);
+    else if (!this.#friends.focus(chat.peer)) this.#strangers.focus(chat.peer);
   }
 
   #onChatSelected() {
     const { chat } = this.#chatPanel;
-    this.#friends.mark(chat?.peer ?? null);
-    this.#drawGroups();
+    this.#friends.mark(this.#openName);
+    this.#drawChatLists();
     this.#drawCallButtons();
     this.#events.onChat(chat);
   }
@@ -396,8 +419,8 @@ export class MainScreen {
 
   /** Offers the name of a user who is not online, else a new name, else any name. */
   #offerSecondTab() {
-    const { others, friends, incoming } = this.#roster;
-    const taken = [this.#name, ...others, ...friends, ...incoming];
+    const { others, friends, incoming, blocked } = this.#roster;
+    const taken = [this.#name, ...others, ...friends, ...incoming, ...blocked];
     const [other = taken.at(-1)] = [...this.#people.absent, ...this.#names.suggest(1, taken)];
     this.#you.offerSecondTab(other);
   }

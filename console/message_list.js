@@ -18,13 +18,15 @@ export class MessageList {
   #pill = byId('new-messages');
   #follower;
   #me;
+  #nameOf;
   #onRetry;
   #items = new Map();
   #lastSeenKey = null;
 
   /** `onRetry(key)`: the user sends a failed message again. `onEnd()`: the user came to the end. */
-  constructor({ me, onRetry, onEnd }) {
+  constructor({ me, nameOf, onRetry, onEnd }) {
     this.#me = me;
+    this.#nameOf = nameOf;
     this.#onRetry = onRetry;
     this.#follower = new EndFollower({ box: byId('messages'), content: this.#list, onEnd });
     this.#pill.onclick = () => {
@@ -95,7 +97,7 @@ export class MessageList {
     const author = document.createElement('span');
     author.className = showAuthors && !mine ? 'author' : 'visually-hidden';
     author.dir = 'auto';
-    author.textContent = mine ? 'You' : sender;
+    author.textContent = mine ? 'You' : this.#nameOf(sender);
     const bubble = document.createElement('p');
     bubble.className = 'bubble';
     bubble.dir = 'auto';

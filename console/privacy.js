@@ -1,7 +1,11 @@
-/** The privacy settings and the blocked users. */
+/** The user's settings on the server, and the blocked users. */
 import { drawAvatar } from './wording.js';
 
-const SETTINGS = { presence_visibility: 'see-presence', last_seen_visibility: 'see-last-seen' };
+const SETTINGS = {
+  presence_visibility: 'see-presence',
+  last_seen_visibility: 'see-last-seen',
+  group_adds: 'may-add-me',
+};
 
 const byId = (id) => document.getElementById(id);
 
@@ -11,12 +15,15 @@ export class Privacy {
   #backend;
   #roster;
   #onUnblock;
+  #onShown;
   #onProblem;
 
-  constructor({ backend, roster, onUnblock, onChosen, onProblem }) {
+  /** `onShown(settings)`: these are the user's settings now. */
+  constructor({ backend, roster, onUnblock, onChosen, onShown, onProblem }) {
     this.#backend = backend;
     this.#roster = roster;
     this.#onUnblock = onUnblock;
+    this.#onShown = onShown;
     this.#onProblem = onProblem;
     for (const [setting, id] of Object.entries(SETTINGS)) {
       byId(id).onchange = async () => {
@@ -24,11 +31,17 @@ export class Privacy {
         await this.#change({ [setting]: byId(id).value });
       };
     }
+    byId('display-name').onchange = ({ target }) =>
+      this.#change({ display_name: target.value.trim() || null });
+    byId('read-receipts').onchange = ({ target }) => this.#change({ read_receipts: target.checked });
     this.draw();
   }
 
   show(settings) {
     this.shown = true;
+    byId('read-receipts').checked = settings.read_receipts;
+    byId('display-name').value = settings.display_name ?? '';
+    this.#onShown(settings);
     for (const [setting, id] of Object.entries(SETTINGS)) byId(id).value = settings[setting];
   }
 

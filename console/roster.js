@@ -20,6 +20,7 @@ export class Roster {
   #client;
   #backend;
   #me;
+  #profiles;
   #onChange;
   #onFriendRemoved;
   #watched = new Set();
@@ -29,10 +30,11 @@ export class Roster {
   #outgoing = new Map();
 
   /** `onChange()` after every change; `onFriendRemoved(name)` when a contact is removed. */
-  constructor({ client, backend, me, onChange, onFriendRemoved }) {
+  constructor({ client, backend, me, profiles, onChange, onFriendRemoved }) {
     this.#client = client;
     this.#backend = backend;
     this.#me = me;
+    this.#profiles = profiles;
     this.#onChange = onChange;
     this.#onFriendRemoved = onFriendRemoved;
     client.on('contact_request', ({ from, request_id: id }) => {
@@ -70,11 +72,13 @@ export class Roster {
 
   /** Reads all sets after every connect; pushes keep them up to date. */
   async load() {
-    const [friends, requests, blocked] = await Promise.all([
+    const [contacts, requests, blocked] = await Promise.all([
       this.#backend.friends(),
       this.#backend.contactRequests(),
       this.#backend.blocked(),
     ]);
+    for (const contact of contacts) this.#profiles.set(contact.user_id, contact);
+    const friends = contacts.map(({ user_id: name }) => name);
     for (const name of this.#friends) if (!friends.includes(name)) this.#onRemoved(name);
     this.#friends = new Set(friends);
     this.#blocked = new Set(blocked);

@@ -12,19 +12,21 @@ export class Rows {
   #list;
   #template;
   #presenceOf;
+  #nameOf;
   #lineOf;
   #build;
   #rows = new Map();
   #ticker;
 
   /**
-   * `presenceOf(name)` may return undefined; `lineOf(name)` is the text below the name, by default
-   * the presence; `build(row, name)` connects the buttons of a new row.
+   * `presenceOf(name)` may return undefined; `nameOf(name)` is the name to show; `lineOf(name)` is the
+   * text below it, by default the presence; `build(row, name)` connects the buttons of a new row.
    */
-  constructor({ listId, templateId, presenceOf, lineOf, build }) {
+  constructor({ listId, templateId, presenceOf, nameOf = (name) => name, lineOf, build }) {
     this.#list = document.getElementById(listId);
     this.#template = document.getElementById(templateId);
     this.#presenceOf = presenceOf;
+    this.#nameOf = nameOf;
     this.#lineOf = lineOf ?? ((name) => statusLine(presenceOf(name), Date.now()));
     this.#build = build;
     this.#ticker = setInterval(() => this.redrawAll(), REDRAW_MS);
@@ -55,9 +57,9 @@ export class Rows {
     row.dataset.status = presence?.status ?? 'unknown';
     const badge = row.querySelector('.call-badge');
     if (badge !== null) badge.hidden = presence?.in_call !== true;
-    const line = this.#lineOf(name);
-    const status = row.querySelector('.person-status');
-    if (status !== null && status.textContent !== line) status.textContent = line;
+    drawAvatar(row.querySelector('.avatar'), name, this.#nameOf(name));
+    setText(row.querySelector('.person-name'), this.#nameOf(name));
+    setText(row.querySelector('.person-status'), this.#lineOf(name));
   }
 
   redrawAll() {
@@ -92,13 +94,15 @@ export class Rows {
   #add(name) {
     const row = this.#template.content.firstElementChild.cloneNode(true);
     row.dataset.user = name;
-    drawAvatar(row.querySelector('.avatar'), name);
-    row.querySelector('.person-name').textContent = name;
     this.#rows.set(name, row);
     this.#build(row, name);
     this.redraw(name);
     return row;
   }
+}
+
+function setText(element, text) {
+  if (element !== null && element.textContent !== text) element.textContent = text;
 }
 
 function hidden(text) {

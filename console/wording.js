@@ -69,20 +69,26 @@ export function typingLine(names) {
  * How far a message of the user has come. It is delivered if the other user was connected after it
  * was sent, because the server sends it to every device that is connected.
  */
-export function sentNote({ state, sentAt }, { isGroup }, presence) {
-  if (state === 'sending') return 'sending …';
-  if (state === 'failed') return 'not sent';
-  if (isGroup || sentAt === null || presence === undefined) return 'sent';
-  const { status, last_seen: lastSeen } = presence;
-  const isConnected = status === 'online' || status === 'away';
-  const cameLater = lastSeen !== null && Date.parse(lastSeen) >= Date.parse(sentAt);
-  return isConnected || cameLater ? 'delivered' : 'sent';
+export function sentNote(message, chat, presence) {
+  if (message.state === 'sending') return 'sending …';
+  if (message.state === 'failed') return 'not sent';
+  const readers = chat.readersOf(message);
+  if (chat.isGroup) return readers === 0 ? 'sent' : `read by ${readers}`;
+  if (readers > 0) return 'read';
+  return wasConnectedAfter(presence, message.sentAt) ? 'delivered' : 'sent';
 }
 
-/** Draws the initial on a colour that depends on the name only. */
-export function drawAvatar(avatar, name) {
+function wasConnectedAfter(presence, sentAt) {
+  if (presence === undefined || sentAt === null) return false;
+  const { status, last_seen: lastSeen } = presence;
+  const isConnected = status === 'online' || status === 'away';
+  return isConnected || (lastSeen !== null && Date.parse(lastSeen) >= Date.parse(sentAt));
+}
+
+/** Draws the initial on a colour that depends on the user only. */
+export function drawAvatar(avatar, user, name = user) {
   avatar.textContent = [...name][0] ?? '';
-  avatar.dataset.hue = hueOf(name);
+  avatar.dataset.hue = hueOf(user);
 }
 
 /** Formats seconds as 1:05. */

@@ -11,14 +11,19 @@ export class You {
   constructor({ client, name, onLeave }) {
     this.#client = client;
     this.#name = name;
-    drawAvatar(document.getElementById('you-avatar'), name);
-    document.getElementById('you-name').textContent = name;
+    this.showName(name);
     document.getElementById('leave').onclick = onLeave;
     this.#away.onclick = () => this.#appearAway(this.#away.getAttribute('aria-pressed') !== 'true');
     this.#appearAway(false);
     client.on('presence', (presence) => presence.user_id === name && this.#draw());
     client.on('state', () => this.#draw());
     this.#draw();
+  }
+
+  /** `shown`: the name that the user has chosen, or the id. */
+  showName(shown) {
+    drawAvatar(document.getElementById('you-avatar'), this.#name, shown);
+    document.getElementById('you-name').textContent = shown;
   }
 
   /** Sets the link to a second tab with another name that subscribes to this user. */

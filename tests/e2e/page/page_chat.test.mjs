@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { useBrowsers } from '../support/browsers.mjs';
-import { postMessage } from '../support/chats.mjs';
+import { directChat, postMessage } from '../support/chats.mjs';
 import {
   PHONE,
   appears,
@@ -33,6 +33,9 @@ async function write(tab, text) {
   await tab.keyboard.press('Enter');
 }
 
+/** The note of a message that the server has stored. */
+const STORED = /^\d\d:\d\d · (sent|delivered|read)$/;
+
 const message = (tab, text) => tab.locator('.message', { hasText: text });
 
 const bodies = (tab) => tab.locator('.bubble').allTextContents();
@@ -41,7 +44,7 @@ test('two users exchange messages and see each other typing', async () => {
   const [alice, bob] = await openFriends('alice', 'bob');
   await openChat(alice, 'bob');
   await write(alice, 'good morning');
-  await waitForText(message(alice, 'good morning').locator('.message-note'), /^\d\d:\d\d · (sent|delivered)$/);
+  await waitForText(message(alice, 'good morning').locator('.message-note'), STORED);
   await waitForText(unread(bob, 'alice'), '1 unread');
 
   await openChat(bob, 'alice');
@@ -74,7 +77,7 @@ test('a message written before the chat is created is sent afterwards', async ()
   await openChat(kim, 'liam');
   await write(kim, 'at once');
   await waitForText(message(kim, 'at once').locator('.message-note'), 'sending …');
-  await waitForText(message(kim, 'at once').locator('.message-note'), /^\d\d:\d\d · (sent|delivered)$/);
+  await waitForText(message(kim, 'at once').locator('.message-note'), STORED);
 });
 
 test('a reload keeps the chat open and complete, and read messages stay read', async () => {
@@ -109,10 +112,11 @@ test('earlier messages are fetched on demand', async () => {
   const [erin, frank] = await openFriends('erin', 'frank');
   await openChat(erin, 'frank');
   await write(erin, 'number 1');
-  await waitForText(message(erin, 'number 1').locator('.message-note'), /(sent|delivered)$/);
+  await waitForText(message(erin, 'number 1').locator('.message-note'), STORED);
+  const chatId = await directChat(browsers.server, 'erin', 'frank');
   for (let number = 2; number <= 52; number += 1) {
     const body = { client_message_id: `m${number}`, body: `number ${number}` };
-    const sent = await postMessage(browsers.server, 'erin', 'dm:erin:frank', body);
+    const sent = await postMessage(browsers.server, 'erin', chatId, body);
     assert.equal(sent.status, 201);
   }
   await openChat(frank, 'erin');
@@ -152,7 +156,7 @@ test('a retried message is stored once', async () => {
   await write(quinn, 'once');
   await waitForText(message(quinn, 'once').locator('.message-note'), /^not sent/);
   await button(quinn, 'Try again').click();
-  await waitForText(message(quinn, 'once').locator('.message-note'), /(sent|delivered)$/);
+  await waitForText(message(quinn, 'once').locator('.message-note'), STORED);
   await write(quinn, 'and for all');
   await appears(message(rosa, 'and for all'));
   assert.deepEqual(await bodies(rosa), ['once', 'and for all']);
@@ -176,12 +180,50 @@ test('a message written while disconnected is sent after the reconnect', async (
     second = await startServer({ dataDir, port: second.port });
     await Promise.all([grace, heidi].map((tab) => button(tab, 'now').click().catch(() => {})));
     await appears(message(heidi, 'meanwhile'));
-    await waitForText(message(grace, 'meanwhile').locator('.message-note'), /(sent|delivered)$/);
+    await waitForText(message(grace, 'meanwhile').locator('.message-note'), STORED);
     assert.deepEqual(await bodies(heidi), ['before', 'meanwhile']);
   } finally {
     await second.stop();
     await rm(dataDir, { recursive: true, force: true });
   }
+});
+
+test('a message is sent, delivered and read, as far as the reader shows it', async () => {
+  const [mara, nils] = await openFriends('mara', 'nils');
+  await openChat(mara, 'nils');
+  const note = (text) => message(mara, text).locator('.message-note');
+  await write(mara, 'one');
+  await waitForText(note('one'), /delivered$/);
+  await openChat(nils, 'mara');
+  await waitForText(note('one'), /read$/);
+  await mara.reload();
+  await waitForText(note('one'), /read$/);
+
+  await nils.locator('#settings summary').click();
+  await nils.getByLabel('Others see what I have read').uncheck();
+  await write(mara, 'two');
+  await appears(message(nils, 'two'));
+  await nils.reload();
+  assert.equal(await nils.getByLabel('Others see what I have read').isChecked(), false);
+  await waitForText(note('two'), /delivered$/);
+  await button(nils, 'Leave').click();
+  await waitForStatus(friendRow(mara, 'nils'), /^offline/);
+  await write(mara, 'three');
+  await waitForText(note('three'), /sent$/);
+  await waitForText(note('two'), /delivered$/);
+});
+
+test('somebody who is not a contact can write, and the answer goes back', async () => {
+  const pablo = await browsers.open('pablo');
+  const chatId = await directChat(browsers.server, 'quentin', 'pablo');
+  await postMessage(browsers.server, 'quentin', chatId, { client_message_id: 'm1', body: 'hi' });
+  const row = pablo.locator('#strangers [data-user=quentin]');
+  await waitForText(row.locator('.unread'), '1 unread');
+  await row.locator('.opener').click();
+  await appears(message(pablo, 'hi'));
+  assert.ok(await pablo.locator('#chat-call').isHidden(), 'only contacts can be called');
+  await write(pablo, 'who are you?');
+  await waitForText(message(pablo, 'who are you?').locator('.message-note'), /sent$/);
 });
 
 test('web addresses in a message are links, and other text stays text', async () => {

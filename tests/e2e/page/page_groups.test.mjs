@@ -32,6 +32,7 @@ test('a group is created from contacts and names, and its members write to each 
     await appears(tab.locator('.bubble', { hasText: 'who is hungry?' }));
     await waitForText(tab.locator('.author'), 'alice');
   }
+  await waitForText(alice.locator('.message-note'), /read by 2$/);
   await carol.getByLabel('Message', { exact: true }).pressSequentially('m');
   await waitForText(alice.locator('#typing'), 'carol is typing');
   await bob.reload();
@@ -46,7 +47,6 @@ test('a group that another program makes shows up by itself', async () => {
   await waitForText(groupRow(dave, 'team').locator('.person-status'), 'you and erin');
   await waitForText(groupRow(dave, 'team').locator('.unread'), '1 unread');
   await makeChat(browsers.server, 'silent', 'erin', 'dave');
-  await dave.evaluate(() => window.dispatchEvent(new Event('focus')));
   await appears(groupRow(dave, 'silent'));
 });
 
@@ -67,7 +67,6 @@ test('members are added and removed, and who leaves no longer sees the group', a
   await disappears(grace.locator('#chat'));
   await frank.keyboard.press('Escape');
   await appears(frank.locator('#chat'));
-  await heidi.reload();
   await groupRow(heidi, 'club').locator('.opener').click();
   await waitForText(heidi.locator('#chat-status'), '2 members · 2 here');
   await button(heidi, 'Members').click();
@@ -77,4 +76,36 @@ test('members are added and removed, and who leaves no longer sees the group', a
   await heidi.reload();
   await waitForText(heidi.locator('#connection-text'), 'connected');
   assert.equal(await groupRow(heidi, 'club').count(), 0);
+});
+
+test('admins appoint others and decide who may add; members see only what they may do', async () => {
+  await makeChat(browsers.server, 'board', 'ivan', 'judy');
+  const [ivan, judy] = await Promise.all(['ivan', 'judy'].map((name) => open(name)));
+  for (const tab of [ivan, judy]) {
+    await groupRow(tab, 'board').locator('.opener').click();
+    await button(tab, 'Members').click();
+  }
+  const row = (tab, name) => tab.locator(`#members [data-user=${name}]`);
+  await waitForText(row(judy, 'ivan').locator('.person-status'), 'admin · online');
+  assert.ok(await row(judy, 'ivan').locator('[data-action=remove]').isHidden());
+  await ivan.getByLabel('Every member may add others').uncheck();
+  await disappears(judy.getByLabel('Add a member'));
+  await row(ivan, 'judy').locator('[data-action=appoint]').click();
+  await waitForText(row(judy, 'judy').locator('.person-status'), 'admin · you');
+  await appears(judy.getByLabel('Add a member'));
+  await appears(row(judy, 'ivan').locator('[data-action=remove]'));
+});
+
+test('a name that is taken or not allowed is explained in the dialog', async () => {
+  browsers.allowPageErrors(); // the browser reports refused requests
+  await makeChat(browsers.server, 'taken', 'kim', 'liam');
+  const mia = await open('mia');
+  await button(mia, 'New group').click();
+  for (const [name, problem] of [['taken', /in use/], ['direct-line', /direct/], ['a:b', /colon/]]) {
+    await mia.getByLabel('Name of the group').fill(name);
+    await button(mia, 'Create').click();
+    await waitForText(mia.locator('#group-problem'), problem);
+  }
+  await mia.keyboard.press('Escape');
+  await disappears(mia.locator('#group-dialog'));
 });

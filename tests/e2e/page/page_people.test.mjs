@@ -79,6 +79,20 @@ test('a user who hides is hidden at once, also after a reload, until the setting
   await screenshot(grace, 'privacy');
 });
 
+test('the name that a user chooses is shown to contacts instead of the id', async () => {
+  const [olga, pete] = await openFriends('olga', 'pete');
+  await olga.locator('#settings summary').click();
+  const saved = olga.waitForResponse((response) => response.request().method() === 'PATCH');
+  await olga.getByLabel('Name that others see').fill('Olga Ω');
+  await olga.keyboard.press('Tab');
+  await saved;
+  await waitForText(olga.locator('#you-name'), 'Olga Ω');
+  await pete.reload();
+  await waitForText(friendRow(pete, 'olga').locator('.person-name'), 'Olga Ω');
+  await friendRow(pete, 'olga').locator('.opener').click();
+  await waitForText(pete.locator('#chat-name'), 'Olga Ω');
+});
+
 test('a contact cannot be added again, and is removed for both users by the menu', async () => {
   const [ivan, judy] = await openFriends('ivan', 'judy');
   for (const [name, answer] of [

@@ -26,6 +26,12 @@ let lastMessage = 0;
 export const makeChat = (server, chatId, ...members) =>
   expectRest(server, 201, 'POST', '/v1/chats', members[0], { chat_id: chatId, members });
 
+/** Promises the id of the direct chat of two users. */
+export async function directChat(server, user, other) {
+  const { body } = await rest(server, 'POST', '/v1/chats', { user, body: { direct_with: other } });
+  return body.chat_id;
+}
+
 /** Creates a chat with an id that is unique in the test file; returns the id. */
 export async function newChat(server, ...members) {
   lastChat += 1;
