@@ -1,4 +1,5 @@
 /** The dialog with the members of a group: add one, remove one, leave; admins also appoint others. */
+import { confirmAction } from './confirm.js';
 import { Rows } from './rows.js';
 import { statusLine } from './wording.js';
 
@@ -11,8 +12,8 @@ export class GroupMembers {
   #rows;
   #chat = null;
 
-  /** `onLeave(chat)`: the user wants to leave it. */
-  constructor({ client, chats, me, nameOf, onLeave }) {
+  /** `onProblem(error)`: the user could not leave. */
+  constructor({ client, chats, me, nameOf, onProblem }) {
     this.#chats = chats;
     this.#me = me;
     const presenceOf = (name) => client.presence(name);
@@ -28,7 +29,7 @@ export class GroupMembers {
     byId('members-close').onclick = () => this.#dialog.close();
     byId('members-leave').onclick = () => {
       this.#dialog.close();
-      onLeave(this.#chat);
+      this.#leave(this.#chat).catch(onProblem);
     };
     byId('members-can-add').onchange = ({ target }) =>
       this.#attempt(() => chats.letMembersAdd(this.#chat, target.checked));
@@ -93,10 +94,18 @@ export class GroupMembers {
     );
     appoint.hidden = !isAdmin || name === this.#me;
     remove.hidden = appoint.hidden;
-    appoint.textContent = this.#isAdmin(name) ? 'Not admin' : 'Admin';
-    const verb = this.#isAdmin(name) ? `${name} is admin no longer` : `Make ${name} an admin`;
-    appoint.setAttribute('aria-label', `${appoint.textContent}: ${verb}`);
+    appoint.textContent = this.#isAdmin(name) ? 'Not admin' : 'Make admin';
+    appoint.setAttribute('aria-label', `${appoint.textContent}: ${name}`);
     remove.setAttribute('aria-label', `Remove ${name}`);
+  }
+
+  async #leave(chat) {
+    const agreed = await confirmAction({
+      title: `Leave ${chat.title}?`,
+      text: 'You no longer see its messages. A member can add you again.',
+      action: 'Leave',
+    });
+    if (agreed) await this.#chats.removeMember(chat, this.#me);
   }
 
   #submit(event) {

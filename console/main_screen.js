@@ -12,8 +12,8 @@ import { drawCallButton } from './call_button.js';
 import { Calls } from './calls.js';
 import { ChatPanel } from './chat_panel.js';
 import { Chats } from './chats.js';
-import { confirmAction } from './confirm.js';
 import { ConnectionPill } from './connection.js';
+import { ContactActions } from './contact_actions.js';
 import { Friends } from './friends.js';
 import { GroupForm } from './group_form.js';
 import { GroupMembers } from './group_members.js';
@@ -25,7 +25,6 @@ import { Profiles } from './profiles.js';
 import { Requests } from './requests.js';
 import { Roster, WATCHED_MAX } from './roster.js';
 import { Strangers } from './strangers.js';
-import { Toast } from './toast.js';
 import { You } from './you.js';
 
 const byId = (id) => document.getElementById(id);
@@ -54,7 +53,7 @@ export class MainScreen {
   #callBar;
   #pill;
   #alerts;
-  #toast = new Toast();
+  #contactActions;
   #profiles = new Profiles();
   #nameOf = (user) => this.#profiles.nameOf(user);
   #arrival = {};
@@ -75,7 +74,6 @@ export class MainScreen {
     this.#buildChat();
     this.#client.on('state', (change) => this.#onStateChanged(change));
     this.#client.on('presence', () => this.#offerSecondTab());
-    byId('ask-form').onsubmit = (event) => this.#submitAsk(event);
     this.#onRosterChanged();
   }
 
@@ -116,7 +114,7 @@ export class MainScreen {
       this.#callBar,
       this.#pill,
       this.#alerts,
-      this.#toast,
+      this.#contactActions,
     ])
       panel.dispose();
   }
@@ -160,6 +158,12 @@ export class MainScreen {
   #buildPeople() {
     const [client, roster, chats] = [this.#client, this.#roster, this.#chats];
     const attempt = (action) => (name) => this.#attempt(() => action(name));
+    const contacts = new ContactActions({
+      roster,
+      names: this.#names,
+      attempt: (action) => this.#attempt(action),
+    });
+    this.#contactActions = contacts;
     this.#pill = new ConnectionPill(client);
     this.#you = new You({ client, name: this.#name, onLeave: this.#events.onLeave });
     this.#privacy = new Privacy({
@@ -183,14 +187,14 @@ export class MainScreen {
       nameOf: this.#nameOf,
       onOpen: (name) => this.#openChat(chats.with(name)),
       onCall: (name) => this.#calls.ring(name),
-      onRemove: attempt((name) => this.#removeContact(name)),
-      onBlock: attempt((name) => this.#block(name)),
+      onRemove: attempt((name) => contacts.remove(name)),
+      onBlock: attempt((name) => contacts.block(name)),
     });
     this.#people = new People({
       client,
       roster,
       onAsk: attempt((name) => roster.request(name)),
-      onForget: attempt((name) => this.#forgetAfter(name, roster.forget(name))),
+      onForget: attempt((name) => contacts.forget(name)),
     });
   }
 
@@ -218,7 +222,7 @@ export class MainScreen {
       chats,
       me,
       nameOf: this.#nameOf,
-      onLeave: (chat) => this.#attempt(() => this.#leaveGroup(chat)),
+      onProblem: (error) => this.#showProblem(error.message),
     });
     this.#chatPanel = new ChatPanel({
       client,
@@ -347,60 +351,6 @@ export class MainScreen {
   }
 
   // --- Actions ------------------------------------------------------------------------------------
-
-  async #removeContact(name) {
-    const agreed = await confirmAction({
-      title: `Remove ${name}?`,
-      text: 'You are no longer contacts. Your messages stay.',
-      action: 'Remove',
-    });
-    if (agreed) await this.#forgetAfter(name, this.#roster.remove(name));
-  }
-
-  async #block(name) {
-    const agreed = await confirmAction({
-      title: `Block ${name}?`,
-      text: 'You are no longer contacts. They cannot see you, write to you or call you, and are not told.',
-      action: 'Block',
-    });
-    if (!agreed) return;
-    await this.#forgetAfter(name, this.#roster.block(name));
-    this.#toast.show(`${name} is blocked.`, () => this.#attempt(() => this.#undoBlock(name)));
-  }
-
-  /** The contact has ended; the user can be asked again. */
-  async #undoBlock(name) {
-    await this.#roster.unblock(name);
-    this.#names.remember(name);
-    await this.#roster.watch([name]);
-  }
-
-  async #leaveGroup(chat) {
-    const agreed = await confirmAction({
-      title: `Leave ${chat.title}?`,
-      text: 'You no longer see its messages. A member can add you again.',
-      action: 'Leave',
-    });
-    if (agreed) await this.#chats.removeMember(chat, this.#name);
-  }
-
-  /** A user who was removed is not suggested again. */
-  async #forgetAfter(name, removal) {
-    await removal;
-    this.#names.forget(name);
-  }
-
-  #submitAsk(event) {
-    event.preventDefault();
-    const input = byId('ask-name');
-    const name = input.value.trim();
-    if (name === '') return;
-    input.value = '';
-    this.#attempt(async () => {
-      await this.#roster.request(name);
-      this.#names.remember(name);
-    });
-  }
 
   /** Runs the action, and shows its error to the user. */
   async #attempt(action) {

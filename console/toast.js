@@ -21,8 +21,4 @@ export class Toast {
     clearTimeout(this.#timer);
     byId('toast').hidden = true;
   }
-
-  dispose() {
-    this.hide();
-  }
 }

@@ -83,7 +83,7 @@ test('the name that a user chooses is shown to contacts instead of the id', asyn
   const [olga, pete] = await openFriends('olga', 'pete');
   await olga.locator('#settings summary').click();
   const saved = olga.waitForResponse((response) => response.request().method() === 'PATCH');
-  await olga.getByLabel('Name that others see').fill('Olga Ω');
+  await olga.getByLabel('My name').fill('Olga Ω');
   await olga.keyboard.press('Tab');
   await saved;
   await waitForText(olga.locator('#you-name'), 'Olga Ω');
