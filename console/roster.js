@@ -41,7 +41,10 @@ export class Roster {
       this.#incoming.set(from, id);
       this.#onChange();
     });
-    client.on('contact_accepted', ({ user_id: name }) => this.#onAccepted(name));
+    client.on('contact_accepted', ({ user_id: name }) => {
+      this.#onAccepted(name);
+      this.load().catch(() => {}); // for the contact's name; the next reconnect reads it again
+    });
     client.on('contact_removed', ({ user_id: name }) => this.#onRemoved(name));
   }
 

@@ -106,6 +106,11 @@ test('a reload keeps the chat open and complete, and read messages stay read', a
   await dave.reload();
   await appears(message(dave, 'six'));
   assert.ok(await unread(dave, 'carol').isHidden());
+  await button(carol, 'Close the chat').click();
+  await carol.reload();
+  await waitForStatus(friendRow(carol, 'dave'), 'online');
+  assert.ok(await unread(carol, 'dave').isHidden(), 'one’s own messages are not unread');
+  assert.match(await carol.title(), /^carol/);
 });
 
 test('earlier messages are fetched on demand', async () => {
