@@ -19,12 +19,12 @@ import { GroupForm } from './group_form.js';
 import { GroupMembers } from './group_members.js';
 import { Groups } from './groups.js';
 import { Journal } from './journal.js';
+import { OtherChats } from './other_chats.js';
 import { People } from './people.js';
 import { Privacy } from './privacy.js';
 import { Profiles } from './profiles.js';
 import { Requests } from './requests.js';
 import { Roster, WATCHED_MAX } from './roster.js';
-import { Strangers } from './strangers.js';
 import { You } from './you.js';
 
 const byId = (id) => document.getElementById(id);
@@ -44,7 +44,7 @@ export class MainScreen {
   #people;
   #friends;
   #groups;
-  #strangers;
+  #otherChats;
   #groupForm;
   #groupMembers;
   #requests;
@@ -105,7 +105,7 @@ export class MainScreen {
       this.#people,
       this.#friends,
       this.#groups,
-      this.#strangers,
+      this.#otherChats,
       this.#groupForm,
       this.#groupMembers,
       this.#requests,
@@ -207,7 +207,7 @@ export class MainScreen {
       onOpen: (chat) => this.#openChat(chat),
       onNew: () => this.#groupForm.open(this.#roster.friends),
     });
-    this.#strangers = new Strangers({
+    this.#otherChats = new OtherChats({
       client,
       chats,
       roster: this.#roster,
@@ -278,7 +278,7 @@ export class MainScreen {
   #onRosterChanged() {
     this.#requests.draw();
     this.#friends.draw(this.#openName, this.#calls.current);
-    this.#strangers.draw(this.#openName);
+    this.#otherChats.draw(this.#openName);
     this.#drawCallButtons();
     this.#people.draw();
     this.#privacy.draw();
@@ -305,7 +305,7 @@ export class MainScreen {
   #drawChatLists() {
     const { chat } = this.#chatPanel;
     this.#groups.draw(chat?.isGroup ? chat.chatId : null);
-    this.#strangers.draw(this.#openName);
+    this.#otherChats.draw(this.#openName);
   }
 
   /** The user has left the group, or was removed. */
@@ -339,7 +339,7 @@ export class MainScreen {
   #onChatClosed(chat) {
     this.#onChatSelected();
     if (chat.isGroup) this.#groups.focus(chat.chatId);
-    else if (!this.#friends.focus(chat.peer)) this.#strangers.focus(chat.peer);
+    else if (!this.#friends.focus(chat.peer)) this.#otherChats.focus(chat.peer);
   }
 
   #onChatSelected() {

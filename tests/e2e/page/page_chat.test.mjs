@@ -222,7 +222,7 @@ test('somebody who is not a contact can write, and the answer goes back', async 
   const pablo = await browsers.open('pablo');
   const chatId = await directChat(browsers.server, 'quentin', 'pablo');
   await postMessage(browsers.server, 'quentin', chatId, { client_message_id: 'm1', body: 'hi' });
-  const row = pablo.locator('#strangers [data-user=quentin]');
+  const row = pablo.locator('#other-chats [data-user=quentin]');
   await waitForText(row.locator('.unread'), '1 unread');
   await row.locator('.opener').click();
   await appears(message(pablo, 'hi'));

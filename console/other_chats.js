@@ -1,7 +1,7 @@
 /** The direct chats with users who are not contacts: anybody who is not blocked may write. */
 import { Rows } from './rows.js';
 
-export class Strangers {
+export class OtherChats {
   #chats;
   #roster;
   #rows;
@@ -11,7 +11,7 @@ export class Strangers {
     this.#chats = chats;
     this.#roster = roster;
     this.#rows = new Rows({
-      listId: 'strangers',
+      listId: 'other-chats',
       templateId: 'group-template',
       presenceOf: (name) => client.presence(name),
       nameOf,
@@ -26,12 +26,12 @@ export class Strangers {
   /** `openName`: the user whose chat is open, or null. */
   draw(openName) {
     const { blocked } = this.#roster;
-    const isStranger = (name) => !this.#roster.isFriend(name) && !blocked.includes(name);
-    const names = this.#chats.peers.filter(isStranger);
+    const isShown = (name) => !this.#roster.isFriend(name) && !blocked.includes(name);
+    const names = this.#chats.peers.filter(isShown);
     this.#rows.show(names);
     for (const name of names) this.#rows.drawUnread(name, this.#chats.with(name).unread);
     this.#rows.mark(openName);
-    document.getElementById('strangers-section').hidden = names.length === 0;
+    document.getElementById('other-chats-section').hidden = names.length === 0;
   }
 
   focus(name) {
