@@ -78,8 +78,6 @@ static const struct setting table[] = {
          "Address to listen on; port 0 chooses a free port."),
     BOOL(gateway.share_port, "false",
          "Several processes on this machine listen on gateway.listen together, each with this setting. Without it a process does not start on a port that another one has."),
-    TEXT(ops.listen, "", &setting_rule_optional_address,
-         "Address for operators: /metrics, /readyz, /admin/… and the console are there, and not on gateway.listen. It serves with the TLS of gateway.tls. Empty: they are on gateway.listen."),
     TEXT(gateway.node_id, "", &setting_rule_node_id,
          "Name of this process in the fleet. With several workers each worker appends its number. Empty: host name and process id."),
     COUNT(gateway.workers, "0", 0, 256,
@@ -162,6 +160,9 @@ static const struct setting table[] = {
             "Time a client has to send the rest of a message or body that it has begun."),
     SECONDS(gateway.shutdown.drain_timeout, "30", 0, YEAR_MS,
             "Time over which connections are closed after SIGTERM."),
+
+    TEXT(ops.listen, "", &setting_rule_optional_address,
+         "Address for operators: /metrics, /readyz, /admin/… and the console are there, and not on gateway.listen. It serves with the TLS of gateway.tls. Empty: they are on gateway.listen."),
 
     SECONDS(presence.expiry_window, "15", SHORTEST_MS, YEAR_MS,
             "Silence after which a lease expires and its connection is closed. Default from timing.profile."),
