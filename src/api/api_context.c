@@ -2,6 +2,7 @@
 
 #include "api/api_routes.h"
 #include "http/http_connection.h"
+#include "session/session.h"
 
 #include <stdio.h>
 
@@ -15,7 +16,45 @@ static bool api_make_space(struct http_listener *listener)
     if (context->shedding)
         return false;
     return count < context->connections_max || http_listener_displace(listener) ||
-           (context->transport && context->transport->displace(context->transport));
+           (context->transport && context->transport->displace(context->transport)) ||
+           (count < context->connections_max + API_OVERSHOOT_MAX && api_evict_busiest(context));
+}
+
+struct busiest_user {
+    struct route *route;
+    size_t connections;
+};
+
+static void compare_route_connections(struct table_node *node, void *arg)
+{
+    struct busiest_user *busiest = arg;
+    struct route *route = CONTAINER_OF(node, struct route, node);
+    size_t connections = 0;
+    for (struct list *at = route->endpoints.next; at != &route->endpoints; at = at->next)
+        connections++;
+    if (connections > busiest->connections)
+        *busiest = (struct busiest_user){route, connections};
+}
+
+bool api_evict_busiest(struct api_context *context)
+{
+    struct session_context *sessions = context->sessions;
+    int64_t now_ms = sessions->loop->clock.now_ms;
+    struct busiest_user busiest = {NULL, 1};
+    if (sessions->router->users_multi_device == 0 ||
+        now_ms - context->evicted_at_ms < API_EVICTION_PERIOD_MS)
+        return false;
+    context->evicted_at_ms = now_ms;
+    table_each(&sessions->router->routes, compare_route_connections, &busiest);
+    if (!busiest.route)
+        return false;
+    struct session *silent = session_on_route(busiest.route->endpoints.next);
+    for (struct list *at = busiest.route->endpoints.next; at != &busiest.route->endpoints;
+         at = at->next)
+        if (session_on_route(at)->connection.last_heard_ms < silent->connection.last_heard_ms)
+            silent = session_on_route(at);
+    connection_end(&silent->connection, CLOSING_TOO_MANY_CONNECTIONS, -1);
+    return true;
 }
 
 static bool api_give_away(struct http_connection *connection)

@@ -3,8 +3,9 @@
  *
  * A worker holds at most `connections_max` connections, HTTP and others together. At the limit a new connection
  * replaces one that does nothing: an HTTP connection without a complete request, or a client of the transport that
- * has not authenticated; so silent connections do not keep others out. If there is none, the new connection is
- * refused, as are all new connections while memory is short. api_routes.h routes the requests.
+ * has not authenticated; so silent connections do not keep others out. If there is none, the user with most connections
+ * gives way, and its place is free when it has closed; API_OVERSHOOT_MAX connections may wait for that. If no user has
+ * two, the new connection is refused, as are all new connections while memory is short. api_routes.h routes the requests.
  */
 #ifndef ROLLCALL_API_API_CONTEXT_H
 #define ROLLCALL_API_API_CONTEXT_H
@@ -16,6 +17,8 @@
 #include "http/http_listener.h"
 #include "metrics/exposition.h"
 #include "session/session_context.h"
+
+enum { API_OVERSHOOT_MAX = 16, API_EVICTION_PERIOD_MS = 20 };
 
 /* Why new connections are refused while `shedding`. */
 #define API_SHEDDING_TEXT "memory is short"
@@ -58,9 +61,14 @@ struct api_context {
     struct list held_answers;        /* see api_budget.h */
     struct api_transport *transport; /* NULL: only WebSockets */
     bool shedding;                   /* memory is short: new connections are refused */
+    int64_t evicted_at_ms;           /* when api_evict_busiest() looked at all users */
 };
 
 extern const struct http_listener_owner api_listener_owner;
+
+/* All places are taken: of the user with most connections here, the one that has been silent longest gives way. Returns
+ * false when no user has two, or when it was asked a moment ago. */
+bool api_evict_busiest(struct api_context *context);
 
 static inline struct api_context *api_context_of(const struct exchange *exchange)
 {

@@ -159,7 +159,7 @@ void gateway_housekeep(struct wheel_timer *timer)
     revocation_watch_tick(&gateway->revocations);
     if (verifier_end_waits(&gateway->verifier, &gateway->loop.clock))
         loop_defer(&gateway->loop, &gateway->sessions.verify);
-    memory_pressure_check(&gateway->rest);
+    memory_pressure_check(&gateway->pressure, &gateway->rest);
     gateway_sample(gateway);
     if (gateway->index == 0)
         exposition_sample(gateway->parts.exposition, now_ms);
@@ -173,6 +173,19 @@ void gateway_reap(struct wheel_timer *timer)
                    gateway->loop.clock.now_ms + gateway->parts.config->presence.reap_interval_ms);
     presence_reap(&gateway->presence);
     call_plane_tick(&gateway->calls);
+}
+
+void gateway_on_memory_grown(struct memory_account *account)
+{
+    struct gateway *gateway = CONTAINER_OF(account, struct gateway, sessions.connections.memory);
+    account->check_above = INT64_MAX; /* until it is checked */
+    loop_defer(&gateway->loop, &gateway->memory_check);
+}
+
+void gateway_check_memory(struct loop_task *task)
+{
+    struct gateway *gateway = CONTAINER_OF(task, struct gateway, memory_check);
+    memory_pressure_check(&gateway->pressure, &gateway->rest);
 }
 
 /* ---- events from the bus ---- */

@@ -20,6 +20,7 @@
 #include "config/config.h"
 #include "ledger/ledger.h"
 #include "metrics/exposition.h"
+#include "net/client_addresses.h"
 #include "net/tls.h"
 #include "store/memory/memory_budget.h"
 
@@ -30,6 +31,7 @@
 enum { GATEWAY_ERROR_TEXT_MAX = 512 };
 
 struct handover_board;
+struct memory_budget;
 
 /* An administrator orders the drain of the whole process. Any thread may call it. */
 typedef void (*gateway_drain_ordered)(void *arg);
@@ -48,6 +50,8 @@ struct gateway_parts {
     struct ledger *ledger;
     struct exposition *exposition;
     struct handover_board *board;        /* NULL: this process has one worker */
+    struct memory_budget *memory;        /* see memory_pressure.h */
+    struct client_addresses *addresses;  /* NULL: see http/http_listener.h */
     const struct jwt_signer *dev_signer; /* NULL without --dev */
     size_t workers;
     size_t connections_max; /* per gateway */

@@ -12,10 +12,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static void on_stream_released(void *arg, int fd)
+{
+    client_addresses_release(arg, fd);
+}
+
 static bool compose_streams(struct gateway *gateway)
 {
     if (!stream_set_init(&gateway->streams, &gateway->loop))
         return false;
+    if (gateway->parts.addresses) {
+        gateway->streams.on_release = on_stream_released;
+        gateway->streams.release_arg = gateway->parts.addresses;
+    }
     if (!gateway->parts.config->gateway.io_uring)
         return true;
     if (!stream_set_use_batches(&gateway->streams))
@@ -160,6 +169,8 @@ static void compose_rest(struct gateway *gateway)
         .streams = &gateway->streams,
         .metrics = &gateway->metrics,
         .config = gateway->parts.config,
+        .memory = &gateway->sessions.connections.memory,
+        .addresses = gateway->parts.addresses,
     };
     rest->listener.arg = rest;
     http_listener_init(&rest->listener);
@@ -247,6 +258,11 @@ struct gateway *gateway_make(const struct gateway_parts *parts, size_t index)
         !compose_messages(gateway) || !compose_calls(gateway) || !compose_socketio(gateway))
         return NULL;
     gateway->housekeeping.fire = gateway_housekeep;
+    gateway->memory_check.run = gateway_check_memory;
+    gateway->sessions.connections.memory.on_grown = gateway_on_memory_grown;
+    gateway->sessions.connections.memory.check_above = INT64_MAX; /* until the first check */
+    gateway->pressure = (struct memory_pressure){
+        .budget = parts->memory, .worker = index, .workers = parts->workers};
     gateway->reaping.fire = gateway_reap;
     gateway->drain_deadline.fire = gateway_on_drain_timeout;
     exposition_add(parts->exposition, &gateway->metrics);

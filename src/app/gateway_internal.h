@@ -9,6 +9,7 @@
 #include "app/gateway.h"
 #include "app/gateway_backends.h"
 #include "app/gateway_messages.h"
+#include "app/memory_pressure.h"
 #include "ledger/last_seen.h"
 #include "ledger/ledger_request_inbox.h"
 #include "net/fd_passing.h"
@@ -53,6 +54,8 @@ struct gateway {
     struct api_context rest;
     struct socketio_context socketio;
     struct delivery delivery;
+    struct memory_pressure pressure;
+    struct loop_task memory_check; /* soon after this worker has come to hold much more */
     struct wheel_timer housekeeping;
     struct wheel_timer reaping;
     struct mail drain_order;   /* part of the gateway, so that a drain needs no memory */
@@ -79,6 +82,8 @@ void gateway_close_session(void *arg, struct slice user_id, const struct ulid *c
 void gateway_on_displaced(void *arg, struct slice gateway_id, struct slice user_id,
                           const struct ulid *conn_id);
 void gateway_housekeep(struct wheel_timer *timer);
+void gateway_on_memory_grown(struct memory_account *account);
+void gateway_check_memory(struct loop_task *task);
 void gateway_reap(struct wheel_timer *timer);
 void gateway_on_drain_timeout(struct wheel_timer *timer);
 

@@ -156,6 +156,8 @@ static void work_in_flight_is_completed_without_the_ledger(void **unused)
 
 /* ---- memory ---- */
 
+static struct memory_pressure pressure; /* of one worker */
+
 static void memory_pressure_closes_some_and_refuses_new_connections(void **unused)
 {
     (void)unused;
@@ -163,7 +165,7 @@ static void memory_pressure_closes_some_and_refuses_new_connections(void **unuse
     int shed = 0;
     connect_all(WORLD_DEFAULTS);
     world.config.gateway.memory_limit_bytes = 1;
-    memory_pressure_check(world.rest);
+    memory_pressure_check(&pressure, world.rest);
     assert_int_equal(world.sessions->session_count, CLIENTS - 1); /* one in twenty, at least one */
     client_dial(&late, &world, 0);
     assert_int_equal(client_response(&late), 503);
@@ -179,7 +181,7 @@ static void memory_pressure_closes_some_and_refuses_new_connections(void **unuse
     assert_int_equal(shed, 1);
     assert_int_equal(world_metric(&world, METRIC_MEMORY_SHED), 1);
     world.config.gateway.memory_limit_bytes = SIZE_MAX / 2;
-    memory_pressure_check(world.rest);
+    memory_pressure_check(&pressure, world.rest);
     client_connect(&late, &world, "late");
     client_hang_up(&late);
     for (int i = 0; i < CLIENTS; i++)
@@ -199,7 +201,7 @@ static void connections_with_queued_bytes_are_shed_first(void **unused)
     }
     assert_true(world_session(&world, "slow")->connection.outbound.bytes > 0);
     world.config.gateway.memory_limit_bytes = 1;
-    memory_pressure_check(world.rest);
+    memory_pressure_check(&pressure, world.rest);
     assert_null(world_session(&world, "slow"));
     assert_int_equal(world.sessions->session_count, CLIENTS);
     world.config.gateway.memory_limit_bytes = 0;
@@ -218,7 +220,7 @@ static void all_devices_of_a_user_can_be_shed(void **unused)
         client_connect(&devices[i], &world, "alice");
     world.config.gateway.memory_limit_bytes = 1;
     for (int second = 0; world.sessions->session_count && second < 60; second++)
-        memory_pressure_check(world.rest);
+        memory_pressure_check(&pressure, world.rest);
     assert_int_equal(world.sessions->session_count, 0);
     world.config.gateway.memory_limit_bytes = 0;
     for (int i = 0; i < 30; i++)

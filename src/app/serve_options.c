@@ -1,6 +1,8 @@
 #include "app/serve_options.h"
 
+#include "app/memory_pressure.h"
 #include "config/nearest.h"
+#include "config/setting.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -231,6 +233,8 @@ static enum serve_action load_serve_config(const struct command_line *line, stru
         fprintf(surroundings->err, "rollcall: %s\n", missing);
     if (line->prints_config)
         config_print(out, surroundings->out);
+    if (!setting_is_explicit(out, "gateway.memory_limit_bytes"))
+        out->gateway.memory_limit_bytes = memory_pressure_default_limit("");
     if (!missing && !line->prints_config)
         return SERVE_RUN;
     config_free(out);

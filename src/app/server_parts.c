@@ -174,6 +174,22 @@ static bool check_server_backends(const struct config *config)
     return true;
 }
 
+/* ---- addresses ---- */
+
+static bool make_server_addresses(struct server_parts *parts)
+{
+    const struct config_list *proxies = &parts->config->gateway.trusted_proxies;
+    uint32_t max = parts->config->limits.connections_per_address;
+    struct ip_network networks[CONFIG_LIST_ITEMS_MAX];
+    if (max == 0 && proxies->count == 0)
+        return true;
+    for (size_t i = 0; i < proxies->count; i++)
+        ip_network_parse(slice_of(proxies->items[i]), &networks[i]);
+    parts->gateway.addresses =
+        client_addresses_make(max, networks, proxies->count, parts->gateway.hash_seed);
+    return parts->gateway.addresses || server_parts_fail("addresses", "out of memory");
+}
+
 /* ---- making and freeing ---- */
 
 bool server_parts_make(struct server_parts *parts, const struct config *config)
@@ -201,8 +217,9 @@ bool server_parts_make(struct server_parts *parts, const struct config *config)
         return false;
     if (mkdir(config->data_dir, 0700) != 0 && errno != EEXIST)
         return server_parts_fail_directory(config->data_dir);
-    if (!load_server_keys(parts) || !load_server_tls(parts) || !make_server_state(parts) ||
-        !open_server_ledger(parts))
+    parts->gateway.memory = &parts->memory;
+    if (!make_server_addresses(parts) || !load_server_keys(parts) || !load_server_tls(parts) ||
+        !make_server_state(parts) || !open_server_ledger(parts))
         return false;
     exposition_init(parts->gateway.exposition, clock.now_ms, clock.wall_ms);
     parts->gateway.dev_signer = parts->signer;
@@ -213,6 +230,7 @@ void server_parts_free(struct server_parts *parts)
 {
     mailbox_bus_group_free(&parts->gateway.bus_group);
     handover_board_free(&parts->gateway.board);
+    client_addresses_free(&parts->gateway.addresses);
     memory_budget_free(&parts->gateway.budget);
     embedded_free(&parts->gateway.embedded);
     fleet_free(&parts->gateway.fleet);

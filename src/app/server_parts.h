@@ -11,6 +11,7 @@
 #define ROLLCALL_APP_SERVER_PARTS_H
 
 #include "app/gateway.h"
+#include "app/memory_pressure.h"
 #include "app/server_keys.h"
 
 #include <limits.h>
@@ -21,6 +22,7 @@ enum { SERVER_PARTS_WORKERS_MAX = METRICS_WORKERS_MAX - 1 };
 struct server_parts {
     const struct config *config;
     struct gateway_parts gateway; /* for each gateway; the caller sets the callbacks */
+    struct memory_budget memory;
     struct server_keys keys;
     struct tls_context *tls; /* NULL: plain */
     struct jwt_signer *signer;

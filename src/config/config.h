@@ -101,7 +101,7 @@ struct config_gateway {
     uint32_t max_lifetime_jitter_percent;
     struct config_list allowed_origins; /* empty: any */
     struct config_list trusted_proxies; /* networks; see base/ip_address.h */
-    size_t memory_limit_bytes;          /* 0: off; unset: see app/memory_limit.h */
+    size_t memory_limit_bytes;          /* 0: off; unset: see app/memory_pressure.h */
     uint32_t handshakes_per_turn;
     uint32_t pending_handshakes_max;
     uint32_t listen_backlog;

@@ -227,9 +227,8 @@ static void connection_send_pong(struct connection *connection, struct slice pay
         connection_fail(connection);
 }
 
-static void on_connection_bytes(struct stream *stream, char *data, size_t len)
+static void decode_connection_bytes(struct connection *connection, char *data, size_t len)
 {
-    struct connection *connection = connection_of_stream(stream);
     struct websocket_message message;
     while (len && !connection->close_received && !connection->broken) {
         enum websocket_event event = websocket_decode(
@@ -265,6 +264,17 @@ static void on_connection_bytes(struct stream *stream, char *data, size_t len)
     }
 }
 
+static void on_connection_bytes(struct stream *stream, char *data, size_t len)
+{
+    struct connection *connection = connection_of_stream(stream);
+    size_t before = websocket_decoder_memory_bytes(&connection->decoder);
+    decode_connection_bytes(connection, data, len);
+    size_t after = websocket_decoder_memory_bytes(&connection->decoder);
+    if (after != before)
+        memory_account_add(&connection->context->memory, MEMORY_MESSAGES,
+                           (int64_t)after - (int64_t)before);
+}
+
 /* A client that sent a close frame before it shut its side down still gets our close frame. */
 static void on_connection_stream_ended(struct stream *stream)
 {
@@ -283,7 +293,9 @@ static size_t gather_connection_output(struct stream *stream, struct iovec *out,
 static bool on_connection_sent(struct stream *stream, size_t bytes)
 {
     struct connection *connection = connection_of_stream(stream);
+    uint32_t before = outbound_held(&connection->outbound);
     outbound_sent(&connection->outbound, bytes);
+    connection_count_queue(connection, before);
     if (connection->warned)
         connection_check_level(connection);
     connection_finish_ending(connection);
@@ -295,8 +307,12 @@ void connection_gone(struct connection *connection)
     loop_cancel_timer(connection->context->loop, &connection->timer);
     connection_set_state(connection, CONNECTION_GONE);
     connection->context->count--;
+    uint32_t queued = outbound_held(&connection->outbound);
+    memory_account_add(&connection->context->memory, MEMORY_MESSAGES,
+                       -(int64_t)websocket_decoder_memory_bytes(&connection->decoder));
     websocket_decoder_free(&connection->decoder);
     outbound_free(&connection->outbound);
+    connection_count_queue(connection, queued);
     connection->owner->on_gone(connection);
 }
 

@@ -52,6 +52,7 @@
 #ifndef ROLLCALL_CONNECTION_CONNECTION_H
 #define ROLLCALL_CONNECTION_CONNECTION_H
 
+#include "base/memory_account.h"
 #include "base/random.h"
 #include "base/rate_limit.h"
 #include "config/config.h"
@@ -116,10 +117,11 @@ struct connection_context {
     struct websocket_limits frames[DIALECT_SLOT_COUNT];
     struct websocket_limits unauthenticated_frames; /* until the user is known */
     struct outbound_limits outbound;
-    struct blob *spare_close; /* a close frame for use when out of memory */
-    int64_t close_timeout_ms; /* shorter while draining */
-    size_t count;             /* connections that are not GONE */
-    size_t unhealthy_count;   /* of these: OPEN and silent for the unhealthy time */
+    struct blob *spare_close;     /* a close frame for use when out of memory */
+    int64_t close_timeout_ms;     /* shorter while draining */
+    struct memory_account memory; /* what this worker holds, HTTP bodies included */
+    size_t count;                 /* connections that are not GONE */
+    size_t unhealthy_count;       /* of these: OPEN and silent for the unhealthy time */
 };
 
 /* The largest message of a client whose user is not known yet: enough for a token and what is around it. */
@@ -229,6 +231,17 @@ void connection_exceed(struct connection *connection);
 /* Sends the client the reason and when to reconnect, then closes. Does nothing unless OPEN. */
 void connection_end(struct connection *connection, enum closing_reason reason,
                     int64_t reconnect_after_ms);
+
+/* The same for a connection that holds much memory: what the socket has not begun to send is dropped first, so that
+ * the memory is free at once. The client must sync. */
+void connection_shed(struct connection *connection, int64_t reconnect_after_ms);
+
+/* What the connection holds: its queue, and a message that has not arrived completely. */
+static inline size_t connection_held_bytes(const struct connection *connection)
+{
+    return outbound_held(&connection->outbound) +
+           websocket_decoder_memory_bytes(&connection->decoder);
+}
 
 /* Closes with a code and a reason only. Does nothing unless OPEN. */
 void connection_close(struct connection *connection, unsigned code, struct slice reason);

@@ -149,6 +149,14 @@ void connection_end(struct connection *connection, enum closing_reason reason,
     connection_start_ending(connection, CLOSE_CODES[reason], slice_of(closing_reason_name(reason)));
 }
 
+void connection_shed(struct connection *connection, int64_t reconnect_after_ms)
+{
+    uint32_t before = outbound_held(&connection->outbound);
+    outbound_drop_unsent(&connection->outbound);
+    connection_count_queue(connection, before);
+    connection_end(connection, CLOSING_MEMORY_PRESSURE, reconnect_after_ms);
+}
+
 void connection_limit(struct connection *connection, enum closing_reason reason, int64_t at_ms)
 {
     if (connection->state != CONNECTION_OPEN || at_ms >= connection->ends_at_ms)

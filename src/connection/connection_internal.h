@@ -12,6 +12,15 @@ static inline int64_t connection_now_ms(const struct connection *connection)
     return connection->context->loop->clock.now_ms;
 }
 
+/* Counts what the queue has grown or shrunk since it held `before` bytes. */
+static inline void connection_count_queue(struct connection *connection, uint32_t before)
+{
+    uint32_t after = outbound_held(&connection->outbound);
+    if (after != before)
+        memory_account_add(&connection->context->memory, MEMORY_QUEUES,
+                           (int64_t)after - (int64_t)before);
+}
+
 /* The only function that changes the state. */
 void connection_set_state(struct connection *connection, enum connection_state state);
 

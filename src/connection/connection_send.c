@@ -7,8 +7,10 @@ static enum outbound_result push_connection_blob(struct connection *connection, 
                                                  uint64_t key, bool use_reserve)
 {
     struct connection_context *context = connection->context;
+    uint32_t before = outbound_held(&connection->outbound);
     enum outbound_result result =
         outbound_push(&connection->outbound, &context->outbound, blob, key, use_reserve);
+    connection_count_queue(connection, before);
     if (result == OUTBOUND_SUPERSEDED)
         metrics_count(context->metrics, METRIC_MESSAGES_SUPERSEDED);
     if (connection->transport)
@@ -46,6 +48,7 @@ bool connection_take_payload(struct connection *connection, struct buffer *out, 
     const struct blob *next;
     enum websocket_opcode opcode;
     struct slice payload;
+    uint32_t before = outbound_held(&connection->outbound);
     while ((next = outbound_first(&connection->outbound)) != NULL &&
            (out->len == 0 || out->len + next->len <= bytes_max)) {
         struct slice frames = {next->bytes, next->len};
@@ -53,6 +56,7 @@ bool connection_take_payload(struct connection *connection, struct buffer *out, 
             connection->transport->append_frame(out, opcode, payload);
         outbound_sent(&connection->outbound, next->len);
     }
+    connection_count_queue(connection, before);
     if (connection->warned)
         connection_check_level(connection);
     connection_finish_ending(connection);

@@ -146,6 +146,25 @@ void outbound_sent(struct outbound *outbound, size_t bytes)
     outbound->sent = (uint32_t)bytes;
 }
 
+void outbound_drop_unsent(struct outbound *outbound)
+{
+    uint32_t kept = outbound->pinned;
+    if (outbound->sent && kept == 0)
+        kept = 1;
+    for (uint32_t i = kept; i < outbound->count; i++) {
+        struct outbound_item *item = outbound_item_at(outbound, i);
+        outbound->bytes -= item->blob->len;
+        blob_drop(&item->blob);
+    }
+    if (outbound->count > kept)
+        outbound->count = (uint16_t)kept;
+    if (outbound->count == 0 && outbound->cap) {
+        free(outbound->ring.items);
+        outbound->cap = 0;
+        outbound->one = (struct outbound_item){0};
+    }
+}
+
 void outbound_free(struct outbound *outbound)
 {
     while (outbound->count)

@@ -59,6 +59,15 @@ enum outbound_result {
 enum outbound_result outbound_push(struct outbound *outbound, const struct outbound_limits *limits,
                                    struct blob *blob, uint64_t key, bool use_reserve);
 
+/* The bytes of a queue of more than one message; a single message is on its way to the socket. */
+static inline uint32_t outbound_held(const struct outbound *outbound)
+{
+    return outbound->cap ? outbound->bytes : 0;
+}
+
+/* Drops what the socket has not begun to send. */
+void outbound_drop_unsent(struct outbound *outbound);
+
 /* Whether a message with this key would replace a queued one. */
 bool outbound_holds(struct outbound *outbound, uint64_t key);
 

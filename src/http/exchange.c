@@ -46,6 +46,9 @@ static void exchange_free(struct exchange **exchange)
 {
     if ((*exchange)->on_ended)
         (*exchange)->on_ended((*exchange)->ended_arg, (*exchange)->connection != NULL);
+    struct memory_account *memory = (*exchange)->listener->memory;
+    if (memory)
+        memory_account_add(memory, MEMORY_BODIES, -(int64_t)(*exchange)->body.cap);
     buffer_free(&(*exchange)->head_bytes);
     buffer_free(&(*exchange)->body);
     free(*exchange);

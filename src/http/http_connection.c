@@ -63,6 +63,12 @@ static void http_connection_refuse(struct http_connection *connection, unsigned 
     exchange_error(&exchange, status, code, text);
 }
 
+void http_connection_shed(struct http_connection *connection)
+{
+    metrics_count(connection->listener->metrics, METRIC_MEMORY_SHED);
+    http_connection_refuse(connection, 503, "memory is short");
+}
+
 void http_connection_answered(struct http_connection *connection)
 {
     if (connection->close_after) /* nothing more is parsed */
@@ -77,8 +83,12 @@ static void http_connection_parse_body(struct http_connection *connection)
     struct slice input = buffer_slice(&connection->in);
     struct slice piece;
     enum http1_body_event event;
+    size_t before = exchange->body.cap;
     while ((event = http1_body_decode(&exchange->body_decoder, &input, &piece)) == HTTP1_BODY_DATA)
         buffer_append_slice(&exchange->body, piece);
+    if (connection->listener->memory && exchange->body.cap != before)
+        memory_account_add(connection->listener->memory, MEMORY_BODIES,
+                           (int64_t)exchange->body.cap - (int64_t)before);
     buffer_consume(&connection->in, connection->in.len - input.len);
     if (event == HTTP1_BODY_ERROR) {
         http_connection_refuse(connection, exchange->body_decoder.error_status,
@@ -116,6 +126,16 @@ void http_connection_read_body(struct exchange *exchange)
     http_connection_parse_body(connection);
 }
 
+/* Counts the connection for the client that a trusted proxy names. Returns false when that has too many connections. */
+static bool http_connection_take_forwarded(struct http_connection *connection)
+{
+    struct client_addresses *addresses = connection->listener->addresses;
+    struct ip_address client;
+    struct slice header = http1_header_last(&connection->exchange->head, SLICE("X-Forwarded-For"));
+    return !connection->proxied || !client_addresses_forwarded(addresses, header, &client) ||
+           client_addresses_assign(addresses, connection->stream.source.fd, &client);
+}
+
 /* Lets the owner look at the head before the body is read. */
 static void http_connection_check_head(struct http_connection *connection)
 {
@@ -123,6 +143,13 @@ static void http_connection_check_head(struct http_connection *connection)
     const struct http_listener_owner *owner = connection->listener->owner;
     connection->close_after =
         exchange_has_body(exchange) || !exchange->head.keep_alive || connection->listener->draining;
+    if (connection->over_limit || !http_connection_take_forwarded(connection)) {
+        metrics_count(connection->listener->metrics, METRIC_ADDRESS_REFUSED);
+        connection->close_after = true;
+        exchange_error(&exchange, 429, ERROR_RATE_LIMITED,
+                       "there are too many connections from this address");
+        return;
+    }
     if (!owner->on_head) {
         http_connection_read_body(exchange);
         return;

@@ -38,6 +38,8 @@ struct http_connection {
     size_t out_sent;
     enum http_state state;
     bool close_after; /* the answer closes the connection */
+    bool proxied;     /* X-Forwarded-For names the client of each request */
+    bool over_limit;  /* its address has too many connections: its request is refused */
 };
 
 /* Returns NULL when the owner takes no more connections or memory is short; socket and TLS connection then still
@@ -67,6 +69,9 @@ void http_connection_accept_moved(struct http_listener *listener, int fd, struct
 
 /* The owner has checked the head of a request (HTTP_HEAD_WAITS): its body may come. */
 void http_connection_read_body(struct exchange *exchange);
+
+/* Refuses a request whose body is being read, because memory is short. */
+void http_connection_shed(struct http_connection *connection);
 
 /* The answer is in `out`: sends it, then continues with the next request or closes. */
 void http_connection_answered(struct http_connection *connection);

@@ -100,7 +100,9 @@ static void requests_are_answered_or_the_connection_closed_when_out_of_memory(vo
 {
     (void)unused;
     static const alloc_fault_start starts[] = {alloc_fault_after, alloc_fault_from};
-    world_open(&world, WORLD_DEFAULTS);
+    world_open(&world,
+               WORLD_SETS("limits.settings_per_minute=0", "limits.rest_per_second_per_user=0",
+                          "limits.reads_per_second_per_user=0"));
     world_token(&world, "alice", "admin deliver", 3600000, token);
     for (int i = 0; i < 2; i++) {
         size_t n = 1;

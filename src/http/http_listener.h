@@ -13,10 +13,13 @@
 #ifndef ROLLCALL_HTTP_HTTP_LISTENER_H
 #define ROLLCALL_HTTP_HTTP_LISTENER_H
 
+#include "base/ip_address.h"
 #include "base/list.h"
+#include "base/memory_account.h"
 #include "config/config.h"
 #include "http/http_date.h"
 #include "metrics/metrics.h"
+#include "net/client_addresses.h"
 #include "net/stream.h"
 #include "net/tls.h"
 
@@ -56,11 +59,15 @@ struct http_listener {
     struct stream_set *streams;
     struct metrics *metrics;
     const struct config *config;
-    struct tls_context *tls; /* NULL: no TLS; may be replaced at any time */
+    struct tls_context *tls;            /* NULL: no TLS; may be replaced at any time */
+    struct memory_account *memory;      /* counts bodies; NULL: nobody counts */
+    struct client_addresses *addresses; /* NULL: they are neither limited nor named by proxies */
     /* ---- internal: */
     struct list connections;
     size_t connection_count;
-    struct list waiting; /* connections without a complete request, the longest waiting first */
+    struct list waiting;  /* connections without a complete request, the longest waiting first */
+    struct list prefaces; /* see proxy_preface.h */
+    size_t preface_count;
     struct http_date date;
     bool draining; /* each answer closes its connection */
     bool shut;     /* no connection is taken any more, accepted or moved */
@@ -72,9 +79,21 @@ void http_listener_init(struct http_listener *listener);
 /* Takes the descriptor of an accepted connection. */
 void http_listener_accept(struct http_listener *listener, int fd);
 
+/* The same for a connection whose client is known: it is counted for this address, and answered with 429 when that has
+ * too many. `proxied`: the address is a trusted proxy's, and X-Forwarded-For names the client of each request. */
+void http_listener_accept_from(struct http_listener *listener, int fd,
+                               const struct ip_address *address, bool proxied);
+
+/* Refuses an accepted connection with a ready answer. Best effort: if the socket is not writable, or TLS is spoken on it,
+ * it is closed without an answer. */
+void http_listener_refuse(struct http_listener *listener, int fd, struct slice answer);
+
 /* Closes the connection that has waited longest for a complete request, since it is the least likely to be
  * missed. Its place is free after this turn. Returns false when none waits. */
 bool http_listener_displace(struct http_listener *listener);
+
+/* Returns the connection whose unfinished body holds most memory, and how much; NULL: there is none. */
+struct http_connection *http_listener_largest_body(struct http_listener *listener, size_t *bytes);
 
 /* From now on each answer closes its connection. */
 void http_listener_drain(struct http_listener *listener);

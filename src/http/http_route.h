@@ -17,7 +17,8 @@ struct http_route {
     const char *path;
     unsigned access; /* which token it needs; the table's owner defines the values */
     void (*handle)(struct exchange *exchange);
-    unsigned budget; /* which budget of the user it takes from; the table's owner defines the values */
+    unsigned
+        budget; /* which budget of the user it takes from; the table's owner defines the values */
 };
 
 /* Finds the route of a request, or NULL; `allowed` then gets the methods that the path has, if any. */

@@ -167,6 +167,8 @@ static struct stream *write_stream_batch(struct stream_set *set, struct stream *
 static void release_stream(struct stream *stream)
 {
     tls_connection_free(&stream->tls);
+    if (stream->source.fd >= 0 && stream->set->on_release)
+        stream->set->on_release(stream->set->release_arg, stream->source.fd);
     if (stream->source.fd >= 0)
         close(stream->source.fd); /* also removes it from epoll */
     stream->source.fd = -1;

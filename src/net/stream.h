@@ -57,6 +57,9 @@ struct stream_set {
     struct loop_task task;
     char *pack;               /* STREAM_PACK_BYTES for TLS, which writes one piece at a time */
     struct send_batch *batch; /* NULL: each stream makes its own system calls */
+    /* The descriptor of a stream is about to be closed. May be NULL. */
+    void (*on_release)(void *arg, int fd);
+    void *release_arg;
 };
 
 struct stream {

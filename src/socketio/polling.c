@@ -213,7 +213,7 @@ void polling_open(struct exchange *exchange, const struct socketio_handshake *ha
     struct socketio_handshake named = *handshake;
     named.sid = (struct slice){sid, sizeof(sid)};
     if (sessions->connections.count >= context->api->connections_max &&
-        !socketio_displace_waiting(context)) {
+        !socketio_displace_waiting(context) && !api_evict_busiest(context->api)) {
         handshake_refuse(&exchange, 503, ERROR_SERVER_BUSY, "there are too many connections");
         return;
     }

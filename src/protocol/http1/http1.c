@@ -331,6 +331,15 @@ struct slice http1_header(const struct http1_head *head, struct slice name)
     return SLICE_NONE;
 }
 
+struct slice http1_header_last(const struct http1_head *head, struct slice name)
+{
+    for (size_t i = head->header_count; i > 0; i--) {
+        if (http1_char_same_name(head->headers[i - 1].name, name))
+            return head->headers[i - 1].value;
+    }
+    return SLICE_NONE;
+}
+
 size_t http1_header_count(const struct http1_head *head, struct slice name)
 {
     size_t count = 0;

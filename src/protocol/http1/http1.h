@@ -75,6 +75,9 @@ struct http1_head {
  * fields of `head` for each result. */
 enum http1_result http1_parse(struct slice input, size_t *scanned, struct http1_head *head);
 
+/* The value of the last field with that name, ignoring case; data is NULL when there is none. */
+struct slice http1_header_last(const struct http1_head *head, struct slice name);
+
 /* The value of the first field with that name, ignoring case; data is NULL when there is none. */
 struct slice http1_header(const struct http1_head *head, struct slice name);
 

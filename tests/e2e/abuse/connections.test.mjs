@@ -1,9 +1,15 @@
 /** One token or address cannot take the places, the memory or the Redis of others. Every test has a victim. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
-import { closeAll, connect, eventually, metric, rest, sleep } from '../support/client.mjs';
+import { closeAll, connect, deliver, eventually, metric, rest, sleep } from '../support/client.mjs';
 import { assertInvariants, BACKENDS, QUICK, QUICK_WINDOW_MS, startFleet } from '../support/fleet.mjs';
 import { destroyAll, frame, OPCODE, rawConnect, rawWebSocket, request } from '../support/raw.mjs';
+import { freePorts } from '../support/redis.mjs';
 import { residentBytes, startServer } from '../support/server.mjs';
 import { closeAllSocketIo, connectSocketIo, nextEvent } from '../support/socketio.mjs';
 
@@ -122,6 +128,133 @@ test('a user with 400 connections costs Redis and others no more than one with f
   const beside = await heartbeatMs(victim);
   assert.ok(beside < 5 * alone + 50, `a heartbeat takes ${alone} ms, beside 400 connections ${beside} ms`);
   await assertInvariants(redis, QUICK_WINDOW_MS);
+});
+
+test('when all places are taken, the user with most connections gives way', async () => {
+  const server = await serve({ 'gateway.max_connections': 12, 'limits.connections_per_user': 0 });
+  const victim = await connect(server, 'victim');
+  const greedy = [];
+  const token = await server.token('greedy');
+  for (let n = 0; n < 11; n += 1) {
+    greedy.push(await connect(server, 'greedy', { token }));
+    await sleep(2);
+  }
+  await sleep(50);
+  const late = await connect(server, 'late');
+  assert.equal((await greedy[0].next('connection_closing')).reason, 'too_many_connections');
+  assert.equal((await greedy[0].ended()).code, 4006);
+  for (const client of [victim, late, ...greedy.slice(1)])
+    assert.equal((await beat(client)).type, 'heartbeat_ack');
+});
+
+/** Whether a new connection from this loopback address is taken. */
+async function statusFrom(server, localAddress, first = '', headers = []) {
+  const socket = rawConnect(server, { localAddress });
+  await socket.connected;
+  socket.send(first, request('GET', '/healthz', headers));
+  const { status, headers: answered } = await socket.response();
+  return { socket, status, retryAfter: answered['retry-after'] };
+}
+
+test('an address has limits.connections_per_address connections, others are not affected', async () => {
+  const server = await serve({ 'limits.connections_per_address': 3 }, ['--workers', '2']);
+  const held = [];
+  for (let n = 0; n < 3; n += 1) held.push(await statusFrom(server, '127.0.0.2'));
+  for (const { status } of held) assert.equal(status, 200);
+  const over = await statusFrom(server, '127.0.0.2');
+  assert.equal(over.status, 429);
+  assert.ok(Number(over.retryAfter) > 0);
+  assert.equal((await statusFrom(server, '127.0.0.3')).status, 200);
+  held[0].socket.destroy();
+  await eventually(async () => (await statusFrom(server, '127.0.0.2')).status === 200, 'the place is free again');
+  const forged = await statusFrom(server, '127.0.0.2', '', ['X-Forwarded-For: 192.0.2.9']);
+  assert.equal(forged.status, 429, 'who is not trusted names nobody');
+  assert.ok((await metric(server, 'gateway_address_refused')) >= 2);
+});
+
+const PROXY_V2 = (address) =>
+  Buffer.from([
+    ...Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1'),
+    0x21, 0x11, 0, 12, ...address.split('.').map(Number), 127, 0, 0, 1, 0x10, 0, 0x01, 0xbb,
+  ]);
+
+test('trusted proxies name the address of a client, in X-Forwarded-For or by the PROXY protocol', async () => {
+  const server = await serve({
+    'limits.connections_per_address': 1,
+    'gateway.trusted_proxies': '127.0.0.2,10.0.0.0/8',
+  });
+  const from = (first, headers) => statusFrom(server, '127.0.0.2', first, headers);
+  const forwarded = (value) => from('', [`X-Forwarded-For: ${value}`]);
+  assert.equal((await forwarded('192.0.2.1')).status, 200);
+  assert.equal((await forwarded('198.51.100.1, 192.0.2.1')).status, 429);
+  assert.equal((await forwarded('192.0.2.1, 192.0.2.2, 10.0.0.7')).status, 200);
+  assert.equal((await forwarded('[2001:db8::1]:4711')).status, 200);
+  assert.equal((await forwarded('2001:db8::2')).status, 429, 'the same /64');
+  assert.equal((await from('PROXY TCP4 192.0.2.3 127.0.0.1 1 2\r\n')).status, 200);
+  assert.equal((await from('PROXY TCP4 192.0.2.3 127.0.0.1 1 2\r\n')).status, 429);
+  assert.equal((await from(PROXY_V2('192.0.2.4'))).status, 200);
+  assert.equal((await from(PROXY_V2('192.0.2.4'))).status, 429);
+  for (let n = 0; n < 3; n += 1) assert.equal((await from('')).status, 200, 'the proxy itself is not limited');
+  assert.equal((await from('PROXY TCP4 nonsense\r\n')).status, 400);
+  assert.equal((await statusFrom(server, '127.0.0.3', 'PROXY TCP4 192.0.2.5 127.0.0.1 1 2\r\n')).status, 400);
+  assert.equal((await statusFrom(server, '127.0.0.4', PROXY_V2('192.0.2.5'))).status, 400);
+});
+
+test('HAProxy passes on the addresses of its clients with send-proxy-v2', async () => {
+  const server = await serve({ 'limits.connections_per_address': 2, 'gateway.trusted_proxies': '127.0.0.1' });
+  const [port] = await freePorts(1);
+  const directory = await mkdtemp(join(tmpdir(), 'rollcall-haproxy-'));
+  await writeFile(
+    join(directory, 'haproxy.cfg'),
+    `defaults\n  mode tcp\n  timeout connect 5s\n  timeout client 60s\n  timeout server 60s\n` +
+      `listen front\n  bind 127.0.0.1:${port}\n  server one 127.0.0.1:${server.port} send-proxy-v2\n`,
+  );
+  const child = spawn('haproxy', ['-db', '-f', join(directory, 'haproxy.cfg')], {
+    env: { PATH: `${process.env.PATH}:/usr/sbin` },
+    stdio: 'ignore',
+  });
+  endings.push(async () => {
+    const exited = once(child, 'exit');
+    child.kill('SIGKILL');
+    await exited;
+    await rm(directory, { recursive: true });
+  });
+  const front = { port };
+  const answers = () => statusFrom(front, '127.0.0.9').then(({ socket }) => !socket.destroy(), () => false);
+  await eventually(answers, 'HAProxy answers');
+  for (const expected of [200, 200, 429]) assert.equal((await statusFrom(front, '127.0.0.5')).status, expected);
+  assert.equal((await statusFrom(front, '127.0.0.6')).status, 200);
+});
+
+test('the largest holder of memory gives way first, told memory_pressure', async () => {
+  const settings = {
+    'gateway.backpressure.outbound.max_buffer_bytes': 1 << 28,
+    'gateway.backpressure.outbound.max_buffer_messages': 30000,
+    'gateway.socket_unsent_bytes_max': 4096,
+  };
+  const probe = await serve(settings);
+  await connect(probe, 'probe');
+  const limit = (await residentBytes(probe)) + (40 << 20);
+  const server = await serve({ ...settings, 'gateway.memory_limit_bytes': limit });
+  const [hoarder, slow, victim] = [
+    await connect(server, 'hoarder'),
+    await connect(server, 'slow'),
+    await connect(server, 'victim'),
+  ];
+  hoarder.socket.pause();
+  slow.socket.pause();
+  const token = await server.token('operator', { scope: 'deliver' });
+  const data = { text: 'x'.repeat(60000) };
+  for (let n = 0; n < 100; n += 1) await deliver(server, token, 'slow', data);
+  for (let n = 0; n < 3000 && !/event=memory_pressure/.test(server.log()); n += 1)
+    await deliver(server, token, 'hoarder', data).catch(() => {});
+  hoarder.socket.resume();
+  assert.equal((await hoarder.next('connection_closing')).reason, 'memory_pressure');
+  assert.equal((await hoarder.ended()).code, 4004);
+  assert.equal((await beat(victim)).type, 'heartbeat_ack');
+  slow.socket.resume();
+  for (let n = 0; n < 100; n += 1) await slow.next('delivery');
+  assert.equal((await beat(slow)).type, 'heartbeat_ack');
 });
 
 test('bodies of clients without a token take no memory', async () => {
