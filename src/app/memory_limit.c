@@ -1,10 +1,12 @@
 /* The default memory limit, from the cgroup or the machine. */
 #include "app/memory_pressure.h"
 
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { LINE_BYTES_MAX = 128 };
 
 /* cgroup v1 shows no limit as a number near the largest. */
 #define NO_LIMIT_BYTES (UINT64_C(1) << 60)
@@ -12,14 +14,13 @@
 /* Reads the number in a file of one line; 0: there is none, or no limit. */
 static uint64_t read_limit_file(const char *path)
 {
-    uint64_t bytes = 0;
+    char line[LINE_BYTES_MAX];
     FILE *file = fopen(path, "re");
     if (!file)
         return 0;
-    if (fscanf(file, "%" SCNu64, &bytes) != 1 || bytes >= NO_LIMIT_BYTES)
-        bytes = 0;
+    uint64_t bytes = fgets(line, sizeof(line), file) ? strtoull(line, NULL, 10) : 0;
     fclose(file);
-    return bytes;
+    return bytes < NO_LIMIT_BYTES ? bytes : 0;
 }
 
 static uint64_t lower_limit(uint64_t one, uint64_t other)
@@ -71,14 +72,15 @@ static uint64_t read_cgroup_limit(const char *root)
 
 static uint64_t read_machine_memory(const char *root)
 {
-    char name[PATH_MAX];
+    static const char LABEL[] = "MemTotal:";
+    char name[PATH_MAX], line[LINE_BYTES_MAX];
     uint64_t kilobytes = 0;
     snprintf(name, sizeof(name), "%s/proc/meminfo", root);
     FILE *file = fopen(name, "re");
     if (!file)
         return 0;
-    if (fscanf(file, "MemTotal: %" SCNu64 " kB", &kilobytes) != 1)
-        kilobytes = 0;
+    if (fgets(line, sizeof(line), file) && strncmp(line, LABEL, sizeof(LABEL) - 1) == 0)
+        kilobytes = strtoull(line + sizeof(LABEL) - 1, NULL, 10);
     fclose(file);
     return kilobytes * 1024;
 }

@@ -110,7 +110,9 @@ void proxy_preface_accept(struct http_listener *listener, int fd, const struct i
 
 void proxy_preface_close_all(struct http_listener *listener)
 {
-    while (!list_empty(&listener->prefaces))
-        close(end_proxy_preface(
-            CONTAINER_OF(listener->prefaces.next, struct proxy_preface, of_listener)));
+    struct list *next;
+    for (struct list *at = listener->prefaces.next; at != &listener->prefaces; at = next) {
+        next = at->next;
+        close(end_proxy_preface(CONTAINER_OF(at, struct proxy_preface, of_listener)));
+    }
 }

@@ -14,10 +14,14 @@ struct client_address {
     uint32_t connections;
 };
 
+struct client_descriptor {
+    struct client_address *client; /* NULL: it has no address */
+};
+
 struct client_addresses {
     pthread_mutex_t lock;
     struct table table;
-    struct client_address **by_fd;
+    struct client_descriptor *by_fd;
     size_t fd_capacity;
     uint32_t connections_max;
     size_t trusted_count;
@@ -119,11 +123,11 @@ static bool reserve_descriptor(struct client_addresses *addresses, size_t fd)
     size_t capacity = addresses->fd_capacity ? addresses->fd_capacity : DESCRIPTORS_MIN;
     while (capacity <= fd)
         capacity *= 2;
-    struct client_address **grown = realloc(addresses->by_fd, capacity * sizeof(*grown));
+    struct client_descriptor *grown = realloc(addresses->by_fd, capacity * sizeof(*grown));
     if (!grown)
         return false;
     for (size_t i = addresses->fd_capacity; i < capacity; i++)
-        grown[i] = NULL;
+        grown[i].client = NULL;
     addresses->by_fd = grown;
     addresses->fd_capacity = capacity;
     return true;
@@ -131,8 +135,8 @@ static bool reserve_descriptor(struct client_addresses *addresses, size_t fd)
 
 static void release_descriptor(struct client_addresses *addresses, size_t fd)
 {
-    struct client_address *entry = addresses->by_fd[fd];
-    addresses->by_fd[fd] = NULL;
+    struct client_address *entry = addresses->by_fd[fd].client;
+    addresses->by_fd[fd].client = NULL;
     if (!entry || --entry->connections > 0)
         return;
     table_remove(&addresses->table, &entry->node);
@@ -160,7 +164,7 @@ static bool assign_descriptor(struct client_addresses *addresses, size_t fd,
 {
     if (!reserve_descriptor(addresses, fd))
         return false;
-    struct client_address *before = addresses->by_fd[fd];
+    struct client_address *before = addresses->by_fd[fd].client;
     if (before && ip_address_equal(&before->address, client))
         return true;
     release_descriptor(addresses, fd);
@@ -168,7 +172,7 @@ static bool assign_descriptor(struct client_addresses *addresses, size_t fd,
     if (!entry || (addresses->connections_max && entry->connections >= addresses->connections_max))
         return false;
     entry->connections++;
-    addresses->by_fd[fd] = entry;
+    addresses->by_fd[fd].client = entry;
     return true;
 }
 
