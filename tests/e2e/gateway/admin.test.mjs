@@ -160,6 +160,8 @@ test('explain shows why a user has its status', async () => {
   assert.deepEqual(body.settings, {
     presence_visibility: 'contacts_only',
     last_seen_visibility: 'contacts_only',
+    group_adds: 'everyone',
+    read_receipts: true,
   });
   const statuses = body.last_transitions.map(({ status: to }) => to);
   assert.deepEqual(statuses.sort(), ['away', 'online']);

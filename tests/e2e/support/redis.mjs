@@ -18,17 +18,26 @@ const MASTERS = 3;
 const SLOTS = 16384;
 const NODE_TIMEOUT_MS = 1500;
 const REDIRECTS_MAX = 5;
-/** A cluster's bus port is 10,000 higher by default, and must be a valid port. */
-const PORT_MAX = 55000;
+/**
+ * Below the ports that the kernel gives to connections, so that no connection takes the port of a server that is
+ * stopped and starts again. A cluster's bus port is 10,000 higher by default.
+ */
+const PORTS = { min: 10240, max: 22000 };
+
+/** Listens on a random port; returns nothing if it is taken. */
+async function listenOnRandomPort() {
+  const server = createServer();
+  const listening = once(server, 'listening');
+  server.listen(PORTS.min + Math.floor(Math.random() * (PORTS.max - PORTS.min)), '127.0.0.1');
+  return listening.then(() => server, () => undefined);
+}
 
 /** Distinct ports that were free a moment ago. */
 export async function freePorts(count) {
   const servers = [];
   while (servers.length < count) {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    if (server.address().port <= PORT_MAX) servers.push(server);
-    else server.close();
+    const server = await listenOnRandomPort();
+    if (server) servers.push(server);
   }
   const ports = servers.map((server) => server.address().port);
   await Promise.all(servers.map((server) => once(server.close(), 'close')));
