@@ -28,6 +28,12 @@ $(SUITES:%=test-%): test-%: ## run one suite: rules unit fault fuzz e2e e2e-quic
 	@tools/install-deps test fuzz || { echo "0 passed, 1 failed"; exit 1; }
 	@tools/run-tests $*
 
+.PHONY: test-api
+test-api: ## send generated requests, compare the answers with docs/openapi.json
+	@tools/install-deps test api || { echo "0 passed, 1 failed"; exit 1; }
+	@tools/step build-asan/build.log "building build-asan/rollcall" tools/build asan || { echo "0 passed, 1 failed"; exit 1; }
+	@tools/test-api
+
 .PHONY: soak
 soak: build ## kill the server, cut clients off, stop reading: long (SOAK_ROUNDS, CUTS, CROWD)
 	@tools/install-deps test
@@ -66,6 +72,6 @@ clean: ## remove everything that was built
 
 .PHONY: help
 help: ## this list
-	@sed -n 's/^\([a-z]*\|\$$(SUITES:%=test-%)\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | \
+	@sed -n 's/^\([a-z-]*\|\$$(SUITES:%=test-%)\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | \
 	    sed 's/^\$$(SUITES:%=test-%)/test-SUITE/' | while IFS='	' read -r goal what; do \
-	    printf '  make %-11s %s\n' "$$goal" "$$what"; done
+	    printf '  make %-13s %s\n' "$$goal" "$$what"; done

@@ -77,24 +77,33 @@ void api_budget_release(struct api_context *context)
 
 /* ---- paying ---- */
 
-/* Each MEMBERS_PER_CHAT_COST members of a new chat count as one more chat. What is malformed is refused later. */
-static unsigned cost_of_chat(struct exchange *exchange)
+/* Returns how many members a request for a chat names; 0 if it is malformed, for which it is refused later. */
+static unsigned count_named_members(struct fields_scratch *fields, struct buffer *body)
 {
-    struct fields_scratch *fields = &api_context_of(exchange)->sessions->scratch;
     const char *problem;
     unsigned members = 0;
     struct json json;
-    json_init(&json, exchange->body.data, exchange->body.len);
-    if (exchange->body.len && fields_scan(fields, &json, &problem)) {
-        struct slice raw = fields_find(fields, "members");
-        json_init(&json, (char *)raw.data, raw.len);
-        if (raw.len && json_peek(&json) == JSON_ARRAY)
-            json_array(&json);
-        else
-            return BUDGET_ONE;
-        while (json_element(&json) && json_skip(&json))
-            members++;
-    }
+    json_init(&json, body->data, body->len);
+    if (!body->len || !fields_scan(fields, &json, &problem))
+        return 0;
+    struct slice raw = fields_find(fields, "members");
+    json_init(&json, (char *)raw.data, raw.len);
+    if (!raw.len || json_peek(&json) != JSON_ARRAY)
+        return 0;
+    json_array(&json);
+    while (json_element(&json) && json_skip(&json))
+        members++;
+    return members;
+}
+
+/* Each MEMBERS_PER_CHAT_COST members of a new chat count as one more chat. A copy of the body is read, because
+ * reading unescapes keys in place and the resource reads them again. */
+static unsigned cost_of_chat(struct exchange *exchange)
+{
+    struct buffer copy = BUFFER_INIT;
+    buffer_append(&copy, exchange->body.data, exchange->body.len);
+    unsigned members = count_named_members(&api_context_of(exchange)->sessions->scratch, &copy);
+    buffer_free(&copy);
     return BUDGET_ONE + members / MEMBERS_PER_CHAT_COST * BUDGET_ONE;
 }
 

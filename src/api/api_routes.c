@@ -154,11 +154,9 @@ static void answer_unrouted_request(struct exchange *exchange, const struct buff
     else if (allowed->failed)
         exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
     else if (allowed->len)
-        http_route_not_allowed(exchange, allowed);
-    else if (http_route_fits(HTTP1_GET, exchange->head.method))
-        rest_asset(exchange);
+        http_route_not_allowed(exchange, buffer_slice(allowed));
     else
-        exchange_error(&exchange, 404, ERROR_NOT_FOUND, "there is nothing at this path");
+        rest_asset(exchange);
 }
 
 enum http_head_verdict api_routes_check_head(struct exchange *exchange)

@@ -52,11 +52,10 @@ const struct http_route *http_route_find(const struct http_route *routes, size_t
     return NULL;
 }
 
-void http_route_not_allowed(struct exchange *exchange, const struct buffer *allowed)
+void http_route_not_allowed(struct exchange *exchange, struct slice methods)
 {
     char header[128];
     char json[256];
-    struct slice methods = buffer_slice(allowed);
     snprintf(header, sizeof(header), "Allow: %.*s\r\n", SLICE_FORMAT(methods));
     int len =
         snprintf(json, sizeof(json),

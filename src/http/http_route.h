@@ -29,6 +29,6 @@ const struct http_route *http_route_find(const struct http_route *routes, size_t
 bool http_route_fits(enum http1_method wanted, enum http1_method given);
 
 /* Answers 405 with the methods that the path has. */
-void http_route_not_allowed(struct exchange *exchange, const struct buffer *allowed);
+void http_route_not_allowed(struct exchange *exchange, struct slice methods);
 
 #endif

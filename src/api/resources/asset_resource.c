@@ -16,16 +16,25 @@ static struct slice choose_asset(struct exchange *exchange)
     return !is_dev && slice_is(path, "/") ? SLICE("/server.html") : path;
 }
 
-void rest_asset(struct exchange *exchange)
+static const struct asset *find_asset(struct exchange *exchange)
 {
     struct slice path = choose_asset(exchange);
     bool is_public = slice_is(path, "/openapi.json") || slice_starts_with(path, SLICE("/client/"));
     bool is_hidden = !is_public && api_operations_are_hidden(exchange);
     for (const struct asset *asset = ASSETS; asset->path && !is_hidden; asset++)
-        if (slice_is(path, asset->path)) {
-            exchange_reply(&exchange, 200, asset->content_type, SECURITY_HEADERS,
-                           (struct slice){(const char *)asset->bytes, asset->len});
-            return;
-        }
-    exchange_error(&exchange, 404, ERROR_NOT_FOUND, "there is nothing at this path");
+        if (slice_is(path, asset->path))
+            return asset;
+    return NULL;
+}
+
+void rest_asset(struct exchange *exchange)
+{
+    const struct asset *asset = find_asset(exchange);
+    if (!asset)
+        exchange_error(&exchange, 404, ERROR_NOT_FOUND, "there is nothing at this path");
+    else if (!http_route_fits(HTTP1_GET, exchange->head.method))
+        http_route_not_allowed(exchange, SLICE("GET, HEAD"));
+    else
+        exchange_reply(&exchange, 200, asset->content_type, SECURITY_HEADERS,
+                       (struct slice){(const char *)asset->bytes, asset->len});
 }

@@ -88,7 +88,7 @@ static void answer_ledger_page(struct exchange *exchange)
     if (exchange->route)
         exchange->route->handle(exchange);
     else if (allowed.len)
-        http_route_not_allowed(exchange, &allowed);
+        http_route_not_allowed(exchange, buffer_slice(&allowed));
     else
         exchange_error(&exchange, 404, ERROR_NOT_FOUND, "there is nothing at this path");
     buffer_free(&allowed);

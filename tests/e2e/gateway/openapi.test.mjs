@@ -199,10 +199,13 @@ const PROBES = [
   ['post /v1/contact-requests/{id}/accept', 'v1/contact-requests/x/accept', 'alice', undefined, 404],
   ['post /v1/contact-requests/{id}/decline', 'v1/contact-requests/x/decline', 'alice', undefined, 404],
   ['delete /v1/contact-requests/{id}', 'v1/contact-requests/x', 'alice', undefined, 404],
+  ['delete /v1/contact-requests/{id}', `v1/contact-requests/${'x'.repeat(200)}`, 'alice', undefined, 400],
   ['delete /v1/contacts/{user}', 'v1/contacts/carol', 'alice', undefined, 204],
   ['delete /v1/contacts/{user}', 'v1/contacts/alice', 'alice', undefined, 400],
   ['put /v1/blocks/{user}', 'v1/blocks/eve', 'alice', undefined, 204],
   ['put /v1/blocks/{user}', 'v1/blocks/alice', 'alice', undefined, 400],
+  ['put /v1/blocks/{user}', `v1/blocks/${'x'.repeat(600)}`, 'alice', undefined, 404],
+  ['put /v1/blocks/{user}', `v1/blocks/${'x'.repeat(9000)}`, 'alice', undefined, 414],
   ['post /v1/contact-requests', 'v1/contact-requests', 'alice', { to: 'eve' }, 403],
   ['get /v1/blocks', 'v1/blocks', 'alice', undefined, 200],
   ['delete /v1/blocks/{user}', 'v1/blocks/eve', 'alice', undefined, 204],
@@ -213,6 +216,7 @@ const PROBES = [
   ['post /v1/chats', 'v1/chats', 'alice', { chat_id: 'probed', members: ['bob'] }, 200],
   ['post /v1/chats', 'v1/chats', 'alice', { chat_id: 'probed', members: ['carol'] }, 409],
   ['post /v1/chats', 'v1/chats', 'alice', { chat_id: 'probed' }, 400],
+  ['post /v1/chats', 'v1/chats', 'alice', { chat_id: null, 'a key\n': 1, members: ['bob'] }, 201],
   ['post /v1/chats', 'v1/chats', 'alice', { members: ['x'.repeat(LIST_BYTES_MAX)] }, 413],
   ['post /v1/chats', 'v1/chats', 'alice', { direct_with: 'bob' }, 201],
   ['post /v1/chats', 'v1/chats', 'bob', { direct_with: 'alice' }, 200],
@@ -230,6 +234,7 @@ const PROBES = [
   ['post /v1/chats/{chat}/messages', 'v1/chats/probed/messages', null, { client_message_id: 'm1', body: 'x' }, 401],
   ['get /v1/chats/{chat}/messages', 'v1/chats/probed/messages?after_sequence=0&limit=5', 'alice', undefined, 200],
   ['get /v1/chats/{chat}/messages', 'v1/chats/probed/messages?after_sequence=-1', 'alice', undefined, 400],
+  ['get /v1/chats/{chat}/messages', 'v1/chats/probed/messages?after_sequence=1&before_sequence=9', 'alice', undefined, 400],
   ['get /v1/chats/{chat}/messages', 'v1/chats/probed/messages', 'root', undefined, 404],
   ['get /v1/chats/{chat}/messages', 'v1/chats/nowhere/messages', 'alice', undefined, 404],
   ['get /v1/chats/{chat}/messages', 'v1/chats/probed/messages', null, undefined, 401],
@@ -295,7 +300,7 @@ async function probe([name, path, user, body, status]) {
 
 for (const row of PROBES) {
   const [name, path, user, , status] = row;
-  test(`${name} answers as described: ${path} as ${user ?? 'nobody'}, ${status}`, () => probe(row));
+  test(`${name} answers as described: ${path.slice(0, 80)} as ${user ?? 'nobody'}, ${status}`, () => probe(row));
 }
 
 test('every operation has a probe', () => {

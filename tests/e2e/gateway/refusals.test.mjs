@@ -165,6 +165,7 @@ test('a wrong method is answered with the right ones', async () => {
     ['DELETE', '/v1/me', 'GET, HEAD, PATCH'],
     ['GET', '/dev/token', 'POST'],
     ['POST', '/healthz', 'GET, HEAD'],
+    ['POST', '/openapi.json', 'GET, HEAD'],
   ]) {
     const answer = await rest(server, method, path);
     assert.equal(answer.status, 405);
