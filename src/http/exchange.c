@@ -69,13 +69,24 @@ void exchange_watch(struct exchange *exchange, exchange_ended_hook on_ended, voi
     exchange->ended_arg = arg;
 }
 
-/* Browsers on allowed origins may read answers. Tokens travel in headers, never in cookies; an origin that is
+static bool is_loopback_origin(struct slice origin)
+{
+    struct slice scheme;
+    struct slice rest = slice_split(origin, ':', &scheme);
+    return (slice_is(scheme, "http") || slice_is(scheme, "https")) &&
+           slice_starts_with(rest, SLICE("//")) && address_names_loopback(slice_after(rest, 2));
+}
+
+/* Browsers on allowed origins may read answers; those of a development server without a list of origins only on pages
+ * of this machine. Tokens travel in headers, never in cookies; an origin that is
  * allowed by name may send cookies all the same, since a load balancer may use them for stickiness. */
 static void exchange_write_cors_headers(struct buffer *out, const struct exchange *exchange)
 {
     bool by_name = exchange->listener->config->gateway.allowed_origins.count > 0;
     struct slice origin = http1_header(&exchange->head, SLICE("Origin"));
-    if (!origin.len || !exchange_origin_allowed(exchange))
+    bool is_hidden =
+        exchange->listener->config->auth.dev && !by_name && !is_loopback_origin(origin);
+    if (!origin.len || is_hidden || !exchange_origin_allowed(exchange))
         return;
     buffer_append_text(out, "Access-Control-Allow-Origin: ");
     buffer_append_slice(out, origin);
@@ -181,14 +192,6 @@ struct slice exchange_token(const struct exchange *exchange)
     return item.data ? slice_after(item, prefix.len) : SLICE_NONE;
 }
 
-static bool is_loopback_origin(struct slice origin)
-{
-    struct slice scheme;
-    struct slice rest = slice_split(origin, ':', &scheme);
-    return (slice_is(scheme, "http") || slice_is(scheme, "https")) &&
-           slice_starts_with(rest, SLICE("//")) && address_names_loopback(slice_after(rest, 2));
-}
-
 bool exchange_is_local(const struct exchange *exchange)
 {
     struct slice origin = http1_header(&exchange->head, SLICE("Origin"));
@@ -198,13 +201,10 @@ bool exchange_is_local(const struct exchange *exchange)
 
 bool exchange_origin_allowed(const struct exchange *exchange)
 {
-    const struct config *config = exchange->listener->config;
-    const struct config_list *allowed = &config->gateway.allowed_origins;
+    const struct config_list *allowed = &exchange->listener->config->gateway.allowed_origins;
     struct slice origin = http1_header(&exchange->head, SLICE("Origin"));
-    if (!origin.data)
+    if (!origin.data || allowed->count == 0)
         return true;
-    if (allowed->count == 0)
-        return !config->auth.dev || is_loopback_origin(origin);
     for (size_t i = 0; i < allowed->count; i++)
         if (slice_is(origin, allowed->items[i]))
             return true;

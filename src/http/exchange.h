@@ -88,8 +88,7 @@ bool exchange_query(const struct exchange *exchange, struct slice name, char *ou
  * SLICE_NONE without one. */
 struct slice exchange_token(const struct exchange *exchange);
 
-/* Whether the request's Origin, if it has one, is allowed. A development server without a list of origins allows pages
- * of this machine only. */
+/* Whether the request's Origin, if it has one, is allowed. */
 bool exchange_origin_allowed(const struct exchange *exchange);
 
 /* Whether the request names this machine as its host, and comes from a page of this machine or from no page: so it comes

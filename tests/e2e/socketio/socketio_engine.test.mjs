@@ -229,10 +229,10 @@ describeBoth('Engine.IO', (server) => {
   });
 
   test('CORS headers allow polling from another origin', async () => {
-    const headers = { origin: 'http://app.example' };
+    const headers = { origin: 'http://localhost:5173' };
     const answer = await engineRequest(server, { headers });
     assert.equal(answer.status, 200);
-    assert.equal(answer.headers.get('access-control-allow-origin'), 'http://app.example');
+    assert.equal(answer.headers.get('access-control-allow-origin'), 'http://localhost:5173');
     const preflight = await engineRequest(server, {
       method: 'OPTIONS',
       headers: {
@@ -243,7 +243,7 @@ describeBoth('Engine.IO', (server) => {
     });
     assert.match(preflight.headers.get('access-control-allow-headers'), /x-of-the-page/);
     assert.equal(preflight.status, 204);
-    assert.equal(preflight.headers.get('access-control-allow-origin'), 'http://app.example');
+    assert.equal(preflight.headers.get('access-control-allow-origin'), 'http://localhost:5173');
     assert.match(preflight.headers.get('access-control-allow-methods'), /POST/);
   });
 
