@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { closeAll, connect, devToken, eventually, rest } from '../support/client.mjs';
 import { seededRandom } from '../support/random.mjs';
-import { startServer } from '../support/server.mjs';
+import { NO_BUDGETS, startServer } from '../support/server.mjs';
 
 const USERS = ['ann', 'ben', 'cat', 'dan'];
 const SETTINGS = ['everyone', 'contacts_only', 'nobody'];
@@ -18,7 +18,7 @@ let server;
 before(async () => {
   server = await startServer({
     args: ['--workers', '2'],
-    settings: { 'gateway.backpressure.inbound.command_rate_burst': 100000 },
+    settings: { ...NO_BUDGETS, 'gateway.backpressure.inbound.command_rate_burst': 100000 },
   });
 });
 after(async () => {
