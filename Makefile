@@ -32,7 +32,13 @@ $(SUITES:%=test-%): test-%: ## run one suite: rules unit fault fuzz e2e e2e-quic
 test-api: ## send generated requests, compare the answers with docs/openapi.json
 	@tools/install-deps test api || { echo "0 passed, 1 failed"; exit 1; }
 	@tools/step build-asan/build.log "building build-asan/rollcall" tools/build asan || { echo "0 passed, 1 failed"; exit 1; }
-	@tools/test-api
+	@tools/test-wire api
+
+.PHONY: test-autobahn
+test-autobahn: ## test the WebSocket with the Autobahn suite (PYTHON2=python2.7)
+	@tools/install-deps test api || { echo "0 passed, 1 failed"; exit 1; }
+	@tools/step build-asan/build.log "building build-asan/rollcall" tools/build asan || { echo "0 passed, 1 failed"; exit 1; }
+	@tools/test-wire autobahn
 
 .PHONY: soak
 soak: build ## kill the server, cut clients off, stop reading: long (SOAK_ROUNDS, CUTS, CROWD)

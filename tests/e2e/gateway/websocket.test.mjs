@@ -276,6 +276,16 @@ test('a ping is answered with its payload, an unsolicited pong is ignored', asyn
   await expectEcho(socket, pong, '');
 });
 
+test('each of ten pings gets its own pong, in order, in one packet and byte by byte', async () => {
+  const payloads = Array.from({ length: 10 }, (_, n) => `payload ${n}`);
+  const pings = Buffer.concat(payloads.map((payload) => frame(ping, payload)));
+  for (const pieces of [[pings], Array.from(pings, (_, n) => pings.subarray(n, n + 1))]) {
+    const socket = await rawWebSocket(server);
+    socket.send(...pieces);
+    for (const payload of payloads) await expectEcho(socket, pong, payload);
+  }
+});
+
 test('a flood of pings costs bounded memory, and is answered or closed', async () => {
   const socket = await rawWebSocket(server);
   const bystander = await rawWebSocket(server);
