@@ -29,6 +29,7 @@ LOAD_CORE = CORES[1] if len(CORES) > 1 else CORES[0]
 # Lifts the limits that would slow the load generator; all other settings keep their defaults.
 ROLLCALL_SETTINGS = {
     "presence.offline_grace_seconds": 0,
+    "presence.min_dwell_ms": 0,
     "gateway.backpressure.inbound.command_rate_per_second": 1000000,
     "limits.messages_per_second_per_user": 0,
     "limits.rest_per_second_per_user": 0,

@@ -27,20 +27,26 @@ static inline struct rate rate_make(uint32_t count, int64_t period_us, uint32_t 
     return (struct rate){interval_us, interval_us * (burst ? burst : 1)};
 }
 
-/* Takes what costs `cost_us`; a full budget pays for anything. Returns false when the budget is too low;
- * *retry_after_ms is then the time until it suffices. */
-static inline bool rate_limit_take(struct rate_limit *limit, const struct rate *rate,
-                                   int64_t cost_us, int64_t now_ms, int64_t *retry_after_ms)
+/* Takes what costs `cost_us`; a full budget pays for anything. Returns 0, or, when the budget is too low, the time until
+ * it suffices. */
+static inline int64_t rate_limit_wait_ms(struct rate_limit *limit, const struct rate *rate,
+                                         int64_t cost_us, int64_t now_ms)
 {
     int64_t now_us = now_ms * 1000;
     int64_t due_us = limit->due_us > now_us ? limit->due_us : now_us;
     due_us += cost_us < rate->full_us ? cost_us : rate->full_us;
-    if (due_us - now_us > rate->full_us) {
-        *retry_after_ms = (due_us - rate->full_us - now_us + 999) / 1000;
-        return false;
-    }
+    if (due_us - now_us > rate->full_us)
+        return (due_us - rate->full_us - now_us + 999) / 1000;
     limit->due_us = due_us;
-    return true;
+    return 0;
+}
+
+/* The same, as a question: *retry_after_ms is 0 or the time until the budget suffices. */
+static inline bool rate_limit_take(struct rate_limit *limit, const struct rate *rate,
+                                   int64_t cost_us, int64_t now_ms, int64_t *retry_after_ms)
+{
+    *retry_after_ms = rate_limit_wait_ms(limit, rate, cost_us, now_ms);
+    return *retry_after_ms == 0;
 }
 
 #endif

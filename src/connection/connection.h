@@ -152,10 +152,10 @@ struct connection {
     int64_t ends_at_ms;     /* OPEN: it is ended then; ENDING: the socket is closed then */
     int64_t grace_until_ms; /* of a slow consumer; 0: none */
     struct rate_limit tolerance;
-    int64_t flooding_since_ms; /* 0: the client does not flood */
-    uint8_t state;             /* enum connection_state */
-    uint8_t ends_as;           /* enum closing_reason at ends_at_ms */
-    bool end_was_sent : 1;     /* connection_closing is queued or sent */
+    uint32_t flooding_since_ms; /* the low bits of the time */
+    uint8_t state;              /* enum connection_state */
+    uint8_t ends_as;            /* enum closing_reason at ends_at_ms */
+    bool end_was_sent : 1;      /* connection_closing is queued or sent */
     bool unhealthy : 1;
     bool warned : 1;
     bool overflowed : 1;
@@ -164,8 +164,9 @@ struct connection {
     bool close_owed : 1; /* ENDING: the close frame could not be queued yet */
     bool closing : 1;    /* its end is due and waits for pending replies */
     bool broken : 1;     /* the client violated the protocol and is not read any more */
-    bool throttled : 1;  /* not read for a while */
-    bool silent : 1;     /* the user is not known yet: no messages are sent */
+    bool flooding : 1;
+    bool throttled : 1; /* not read for a while */
+    bool silent : 1;    /* the user is not known yet: no messages are sent */
 };
 
 /* Returns false when out of memory. */

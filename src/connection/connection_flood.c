@@ -28,8 +28,8 @@ static void throttle_connection(struct connection *connection)
 
 void connection_unthrottle(struct connection *connection)
 {
-    if (connection->flooding_since_ms && is_connection_calm(connection)) {
-        connection->flooding_since_ms = 0;
+    if (connection->flooding && is_connection_calm(connection)) {
+        connection->flooding = false;
         connection->stream.sips = false;
     }
     if (!connection->throttled)
@@ -56,15 +56,16 @@ void connection_exceed(struct connection *connection)
     if (connection->state != CONNECTION_OPEN)
         return;
     if (is_connection_calm(connection))
-        connection->flooding_since_ms = 0;
+        connection->flooding = false;
     if (rate_limit_take(&connection->tolerance, &TOLERANCE, TOLERANCE.interval_us, now_ms,
                         &retry_after_ms))
         return;
-    if (!connection->flooding_since_ms) {
-        connection->flooding_since_ms = now_ms;
+    if (!connection->flooding) {
+        connection->flooding = true;
+        connection->flooding_since_ms = (uint32_t)now_ms;
         note_connection_flood(connection);
     }
-    if (now_ms - connection->flooding_since_ms >= CONNECTION_FLOOD_MAX_MS)
+    if ((uint32_t)now_ms - connection->flooding_since_ms >= CONNECTION_FLOOD_MAX_MS)
         connection_end(connection, CLOSING_RATE_LIMITED, CONNECTION_FLOOD_MAX_MS);
     else if (!connection->throttled)
         throttle_connection(connection);

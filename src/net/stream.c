@@ -43,9 +43,12 @@ static void read_stream_bytes(struct stream *stream)
         ssize_t got = stream->tls ? tls_read(stream->tls, buffer, most)
                                   : recv(stream->source.fd, buffer, most, 0);
         if (got > 0) {
-            if (!stream->tls && !stream->hung_up && (size_t)got < most)
+            bool is_drained = !stream->tls && !stream->hung_up && (size_t)got < most;
+            if (is_drained)
                 stream->readable = false; /* the socket is empty: the next byte makes a new edge */
             stream->owner->on_bytes(stream, buffer, (size_t)got);
+            if (is_drained)
+                return;
         } else if (got < 0 && errno == EINTR) {
             continue;
         } else if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {

@@ -12,8 +12,8 @@ void dispatch(struct session *session, const struct message *message);
 /* Refuses a message that could not be decoded; `message` has the fields that could. */
 void dispatch_invalid(struct session *session, const struct message *message, const char *problem);
 
-/* Counts one more command of this connection. Returns false when it is beyond the rate limit, and when to retry. */
-bool dispatch_within_rate(struct session *session, int64_t *retry_after_ms);
+/* Counts one more command of this connection. Returns 0, or when to retry if it is beyond the rate limit. */
+int64_t dispatch_rate_wait_ms(struct session *session);
 
 /* Takes from the user's budget. Returns false after refusing the command. */
 bool dispatch_within_budget(struct session *session, const struct message *message,

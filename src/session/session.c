@@ -8,7 +8,9 @@
 #include "session/presence_refresh.h"
 #include "session/session_token.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 void session_confirm(struct session *session, struct slice id)
 {
@@ -174,7 +176,9 @@ static const struct connection_owner SESSION_OWNER = {
 
 void session_init(struct session *session, struct session_context *context)
 {
-    *session = (struct session){.context = context};
+    /* not the padding at the end, where the device id begins */
+    memset(session, 0, offsetof(struct session, device));
+    session->context = context;
 }
 
 bool session_attach(struct session *session, const struct identity *identity,
@@ -250,7 +254,7 @@ struct session *session_open(struct session_context *context, struct stream *fro
                              struct slice greeting, const struct identity *identity,
                              const struct ulid *conn_id, struct slice device_id)
 {
-    struct session *session = malloc(sizeof(*session) + device_id.len);
+    struct session *session = malloc(offsetof(struct session, device) + device_id.len);
     if (!session)
         return NULL;
     session_init(session, context);

@@ -272,8 +272,7 @@ void socketio_join(struct socketio_session *socketio, struct slice auth)
     struct session_context *context = socketio->session.context;
     struct credentials credentials;
     const char *problem;
-    int64_t retry_after_ms;
-    if (!dispatch_within_rate(&socketio->session, &retry_after_ms)) {
+    if (dispatch_rate_wait_ms(&socketio->session)) {
         refuse_socketio_connect(socketio, ERROR_RATE_LIMITED, "too many commands", true);
         return;
     }

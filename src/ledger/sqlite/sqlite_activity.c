@@ -2,16 +2,6 @@
 
 #include "base/id_list.h"
 
-struct sqlite_activity_page sqlite_activity_page_make(struct ledger_request *request,
-                                                      size_t count_max)
-{
-    struct sqlite_activity_page page = {.count_max = count_max};
-    page.entries = ledger_request_alloc(request, count_max * sizeof(*page.entries));
-    if (!page.entries)
-        page.count_max = 0;
-    return page;
-}
-
 static bool activity_comes_before(const struct sqlite_activity_entry *a,
                                   const struct sqlite_activity_entry *b)
 {
@@ -25,25 +15,30 @@ static bool activity_comes_before(const struct sqlite_activity_entry *a,
 static void keep_activity_entry(struct ledger_request *request, struct sqlite_activity_page *page,
                                 struct sqlite_activity_entry entry)
 {
-    size_t at = page->count;
-    while (at > 0 && activity_comes_before(&entry, &page->entries[at - 1]))
+    struct sqlite_activity_entry *entries = sqlite_activity_page_entries(page);
+    size_t at = page->entries.count;
+    while (at > 0 && activity_comes_before(&entry, &entries[at - 1]))
         at--;
     if (at == page->count_max)
         return;
-    if (page->count < page->count_max)
-        page->count++;
+    if (page->entries.count < page->count_max &&
+        !ledger_request_array_push(request, &page->entries, sizeof(entry))) {
+        page->count_max = page->entries.count; /* out of memory: the request fails */
+        return;
+    }
+    entries = sqlite_activity_page_entries(page);
     entry.chat = ledger_request_copy(request, entry.chat);
-    memmove(&page->entries[at + 1], &page->entries[at],
-            (page->count - 1 - at) * sizeof(*page->entries));
-    page->entries[at] = entry;
+    memmove(&entries[at + 1], &entries[at], (page->entries.count - 1 - at) * sizeof(entry));
+    entries[at] = entry;
 }
 
 /* Returns whether no chat with this bound, or an earlier one, can be on the page any more. */
 static bool activity_page_ends_before(const struct sqlite_activity_page *page, int64_t listed_ms)
 {
-    return page->count == page->count_max &&
-           (page->count == 0 ||
-            listed_ms + SQLITE_ACTIVITY_STEP_MS < page->entries[page->count - 1].activity_ms);
+    size_t count = page->entries.count;
+    return count == page->count_max &&
+           (count == 0 || listed_ms + SQLITE_ACTIVITY_STEP_MS <
+                              sqlite_activity_page_entries(page)[count - 1].activity_ms);
 }
 
 /* Adds the chats of one tier whose bound is within a range. */
@@ -80,11 +75,10 @@ void sqlite_activity_page_add(struct database *database, struct ledger_request *
                               enum sqlite_activity_tier tier,
                               const struct sqlite_activity_entry *after)
 {
-    int64_t most_ms = SQLITE_ACTIVITY_LARGE - 1;
-    if (after && after->activity_ms < most_ms)
-        most_ms = after->activity_ms;
-    scan_activity_range(database, request, page, user, tier, SQLITE_ACTIVITY_LARGE,
-                        SQLITE_ACTIVITY_LARGE, after);
+    int64_t most_ms = after ? after->activity_ms : SQLITE_ACTIVITY_LARGE;
+    if (most_ms < SQLITE_ACTIVITY_LARGE)
+        scan_activity_range(database, request, page, user, tier, SQLITE_ACTIVITY_LARGE,
+                            SQLITE_ACTIVITY_LARGE, after);
     scan_activity_range(database, request, page, user, tier, INT64_MIN, most_ms, after);
 }
 

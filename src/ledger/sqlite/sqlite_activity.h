@@ -32,14 +32,15 @@ enum sqlite_activity_tier { SQLITE_ACTIVITY_NOT_ACCEPTED, SQLITE_ACTIVITY_ACCEPT
 
 /* A page of a user's chats in the request's memory. */
 struct sqlite_activity_page {
-    struct sqlite_activity_entry *entries; /* the latest first, then the greatest id */
-    size_t count;
+    struct ledger_request_array entries; /* the latest first, then the greatest id */
     size_t count_max;
 };
 
-/* Returns an empty page of at most `count_max` entries; without memory, `count_max` is 0. */
-struct sqlite_activity_page sqlite_activity_page_make(struct ledger_request *request,
-                                                      size_t count_max);
+static inline struct sqlite_activity_entry *sqlite_activity_page_entries(
+    const struct sqlite_activity_page *page)
+{
+    return page->entries.items;
+}
 
 /* Adds the user's chats of one tier that come after `after` (NULL: all), and keeps the first of all. */
 void sqlite_activity_page_add(struct database *database, struct ledger_request *request,

@@ -160,7 +160,7 @@ enum ledger_status sqlite_chats_list(struct database *database, struct ledger_re
     const struct sqlite_chat_parts parts = {.members = input->with_members,
                                             .direct_profiles = input->with_members};
     struct ledger_chats_outcome *outcome = &request->outcome.chats;
-    struct sqlite_activity_page page = sqlite_activity_page_make(request, (size_t)input->limit + 1);
+    struct sqlite_activity_page page = {.count_max = (size_t)input->limit + 1};
     struct sqlite_activity_entry start;
     const struct sqlite_activity_entry *after = find_page_start(database, input, &start);
     size_t members_listed = 0, count = 0;
@@ -168,19 +168,20 @@ enum ledger_status sqlite_chats_list(struct database *database, struct ledger_re
                              after);
     sqlite_activity_page_add(database, request, &page, input->user, SQLITE_ACTIVITY_NOT_ACCEPTED,
                              after);
-    size_t wanted = page.count < input->limit ? page.count : input->limit;
+    const struct sqlite_activity_entry *entries = sqlite_activity_page_entries(&page);
+    size_t wanted = page.entries.count < input->limit ? page.entries.count : input->limit;
     struct ledger_chat *chats = ledger_request_alloc(request, wanted * sizeof(*chats));
     while (chats && count < wanted && members_listed < LEDGER_CHATS_PAGE_MEMBERS_MAX) {
         struct ledger_chat *chat = &chats[count];
-        if (sqlite_chats_read(database, request, page.entries[count].chat, input->user, &parts,
-                              chat) != LEDGER_OK)
+        if (sqlite_chats_read(database, request, entries[count].chat, input->user, &parts, chat) !=
+            LEDGER_OK)
             return LEDGER_UNAVAILABLE; /* a member's row without a chat: the file is damaged */
-        chat->activity_ms = page.entries[count].activity_ms;
+        chat->activity_ms = entries[count].activity_ms;
         members_listed += input->with_members ? chat->member_count : 0;
         count++;
     }
     outcome->chats = chats;
     outcome->count = count;
-    outcome->has_more = count < page.count;
+    outcome->has_more = count < page.entries.count;
     return LEDGER_OK;
 }

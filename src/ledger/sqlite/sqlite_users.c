@@ -68,16 +68,17 @@ static struct id_list read_graph_chats(struct database *database, struct ledger_
 {
     static const enum sqlite_activity_tier tiers[] = {SQLITE_ACTIVITY_ACCEPTED,
                                                       SQLITE_ACTIVITY_NOT_ACCEPTED};
-    struct slice *ids = ledger_request_alloc(request, request->input.limit * sizeof(*ids));
-    size_t count = 0;
-    for (size_t i = 0; ids && i < 2 && count < request->input.limit; i++) {
-        struct sqlite_activity_page page =
-            sqlite_activity_page_make(request, request->input.limit - count);
+    struct ledger_request_array ids = {0};
+    for (size_t i = 0; i < 2 && ids.count < request->input.limit; i++) {
+        struct sqlite_activity_page page = {.count_max = request->input.limit - ids.count};
         sqlite_activity_page_add(database, request, &page, request->input.user, tiers[i], NULL);
-        for (size_t k = 0; k < page.count; k++)
-            ids[count++] = page.entries[k].chat;
+        for (size_t k = 0; k < page.entries.count; k++) {
+            struct slice *id = ledger_request_array_push(request, &ids, sizeof(*id));
+            if (id)
+                *id = sqlite_activity_page_entries(&page)[k].chat;
+        }
     }
-    struct id_list chats = {ids, count};
+    struct id_list chats = {ids.items, ids.count};
     id_list_sort(&chats);
     return chats;
 }
