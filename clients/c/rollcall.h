@@ -83,7 +83,8 @@ struct rollcall_event {
     enum rollcall_event_type type;
     enum rollcall_state state;
     int64_t wait_ms;
-    const char *name; /* the server's type: "typing_changed", "chat_added", "receipt", "call_incoming", … */
+    const char *
+        name; /* the server's type: "typing_changed", "chat_added", "receipt", "call_incoming", … */
     const char *chat_id;
     const char *message_id;
     const char *client_message_id;

@@ -28,7 +28,8 @@ enum {
     GRAPH_READER_LOADS_MAX = 8192, /* users whose graphs are being loaded; reads of more fail */
     GRAPH_READER_WAITING_MAX = 64, /* reads that wait for one load; beyond, the oldest fails */
     GRAPH_READER_ATTEMPTS_MAX = 3, /* a graph that changes during every load is given up */
-    GRAPH_READER_CHATS_MAX = 1000, /* chats of one user, accepted ones first; others get no presence events */
+    GRAPH_READER_CHATS_MAX =
+        1000, /* chats of one user, accepted ones first; others get no presence events */
 };
 
 struct graph_reader {
