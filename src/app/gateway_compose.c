@@ -261,8 +261,10 @@ struct gateway *gateway_make(const struct gateway_parts *parts, size_t index)
     gateway->memory_check.run = gateway_check_memory;
     gateway->sessions.connections.memory.on_grown = gateway_on_memory_grown;
     gateway->sessions.connections.memory.check_above = INT64_MAX; /* until the first check */
-    gateway->pressure = (struct memory_pressure){
-        .budget = parts->memory, .worker = index, .workers = parts->workers};
+    gateway->pressure = (struct memory_pressure){.recovery = gateway->socketio.recovery,
+                                                 .budget = parts->memory,
+                                                 .worker = index,
+                                                 .workers = parts->workers};
     gateway->reaping.fire = gateway_reap;
     gateway->drain_deadline.fire = gateway_on_drain_timeout;
     exposition_add(parts->exposition, &gateway->metrics);

@@ -139,6 +139,12 @@ static void relieve_memory(struct memory_pressure *pressure, struct api_context 
     struct session_context *sessions = context->sessions;
     struct holders holders = {0};
     size_t largest, freed;
+    size_t parked = pressure->recovery ? recovery_shed(pressure->recovery, excess) : 0;
+    if (parked >= excess) {
+        malloc_trim(0);
+        return;
+    }
+    excess -= parked;
     table_each(&sessions->router->routes, add_holders_of_route, &holders);
     http_listener_largest_body(&context->listener, &largest);
     if (holders.count && holders.items[0].bytes > largest)
@@ -164,10 +170,14 @@ void memory_pressure_check(struct memory_pressure *pressure, struct api_context 
     struct memory_account *account = &sessions->connections.memory;
     size_t limit = sessions->config->gateway.memory_limit_bytes;
     show_held_bytes(sessions->metrics, account);
+    if (pressure->worker == 0) /* all workers share the parked sessions */
+        metrics_set(sessions->metrics, METRIC_HELD_PARKED_BYTES,
+                    pressure->recovery ? (int64_t)recovery_held_bytes(pressure->recovery) : 0);
     account->check_above = INT64_MAX;
     if (limit == 0)
         return;
-    int64_t resident = process_resident_bytes(), held = publish_held(pressure, account);
+    int64_t parked = pressure->recovery ? (int64_t)recovery_held_bytes(pressure->recovery) : 0;
+    int64_t resident = process_resident_bytes(), held = publish_held(pressure, account) + parked;
     size_t used = (size_t)(resident > held ? resident : held);
     size_t step = used < limit ? (limit - used) / 2 : 0;
     account->check_above =

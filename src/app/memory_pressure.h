@@ -1,6 +1,6 @@
 /*
- * Memory pressure: when the process uses more than its budget, a worker refuses new connections, and the largest
- * holders give way: clients with the longest queues or unfinished messages, and requests with the largest unfinished
+ * Memory pressure: when the process uses more than its budget, a worker refuses new connections. Parked sessions give
+ * way first, since their clients are not there, then the largest holders: clients with the longest queues or unfinished messages, and requests with the largest unfinished
  * bodies. Clients are told when to reconnect. What counts is what all workers hold for clients (base/memory_account.h), or
  * the resident memory if that is more. If holders do not make up for the excess, some other connections are closed.
  * The pressure is over below nine tenths of the limit.
@@ -12,6 +12,7 @@
 #define ROLLCALL_APP_MEMORY_PRESSURE_H
 
 #include "api/api_context.h"
+#include "store/recovery_store.h"
 
 #include <stdatomic.h>
 
@@ -30,7 +31,8 @@ struct memory_budget {
 
 /* One worker's share in it. */
 struct memory_pressure {
-    struct memory_budget *budget; /* NULL: there is one worker */
+    struct recovery_store *recovery; /* parked sessions; NULL: none */
+    struct memory_budget *budget;    /* NULL: there is one worker */
     size_t worker;
     size_t workers;
     int64_t published; /* what `held` has of this worker */

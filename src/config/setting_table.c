@@ -97,7 +97,7 @@ static const struct setting table[] = {
     LIST(gateway.trusted_proxies, &setting_rule_network,
          "Networks of the proxies whose X-Forwarded-For or PROXY protocol names the address of a client."),
     BYTES(gateway.memory_limit_bytes, "0", 0, BYTES_MAX,
-          "Memory that the process may use, of which most is queues, unfinished messages and bodies; beyond it the largest holders are closed. Unset: three quarters of the memory of the cgroup or the machine. 0: no limit."),
+          "Memory that the process may use, of which most is queues, unfinished messages, bodies and parked sessions; beyond it parked sessions are dropped and the largest holders closed. Unset: three quarters of the memory of the cgroup or the machine. 0: no limit."),
     COUNT(gateway.handshakes_per_turn, "32", 1, 65536,
           "Tokens a worker verifies per turn of its loop, so that many handshakes at once do not starve established connections."),
     COUNT(gateway.pending_handshakes_max, "4096", 1, COUNT_MAX,

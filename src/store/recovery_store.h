@@ -78,6 +78,8 @@ struct recovery_store_operations {
     void (*take)(struct recovery_store *store, struct slice user_id, struct slice pid,
                  uint64_t offset, recovery_take_done done, void *arg);
     void (*invalidate)(struct recovery_store *store);
+    size_t (*held_bytes)(struct recovery_store *store); /* NULL: none in this process */
+    size_t (*shed)(struct recovery_store *store, size_t bytes);
     void (*free)(struct recovery_store *store);
 };
 
@@ -126,6 +128,19 @@ static inline void recovery_take(struct recovery_store *store, struct slice user
 static inline void recovery_invalidate(struct recovery_store *store)
 {
     store->operations->invalidate(store);
+}
+
+/* Returns the memory of this process that parked sessions hold, of all workers. */
+static inline size_t recovery_held_bytes(struct recovery_store *store)
+{
+    return store->operations->held_bytes ? store->operations->held_bytes(store) : 0;
+}
+
+/* Drops the oldest parked sessions of this process until `bytes` are free or none is left. Returns how many bytes
+ * were freed. Their clients get new sessions. */
+static inline size_t recovery_shed(struct recovery_store *store, size_t bytes)
+{
+    return store->operations->shed ? store->operations->shed(store, bytes) : 0;
 }
 
 static inline void recovery_store_free(struct recovery_store **store)

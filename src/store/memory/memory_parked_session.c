@@ -47,6 +47,12 @@ void memory_parked_session_append(struct memory_parked_session *session,
     }
 }
 
+size_t memory_parked_session_bytes(const struct memory_parked_session *session)
+{
+    return sizeof(*session) + session->event_count * sizeof(struct kept_event) +
+           session->event_bytes;
+}
+
 size_t memory_parked_session_events(const struct memory_parked_session *session, uint64_t offset,
                                     struct recovery_event events[RECOVERY_EVENTS_MAX])
 {

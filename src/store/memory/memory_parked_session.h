@@ -43,6 +43,9 @@ void memory_parked_session_free(struct memory_parked_session **session);
 void memory_parked_session_append(struct memory_parked_session *session,
                                   const struct recovery_event *event);
 
+/* Returns the memory that the session holds. */
+size_t memory_parked_session_bytes(const struct memory_parked_session *session);
+
 /* Writes the events beyond the offset, which point into the session, and returns how many. */
 size_t memory_parked_session_events(const struct memory_parked_session *session, uint64_t offset,
                                     struct recovery_event events[RECOVERY_EVENTS_MAX]);

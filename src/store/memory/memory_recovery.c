@@ -12,7 +12,8 @@ struct memory_recovery {
     pthread_mutex_t lock;
     struct table users;  /* struct memory_recovery_user */
     struct list oldest;  /* sessions by age; all are kept equally long, so also by expiry */
-    atomic_size_t count; /* written under the lock, read without it */
+    atomic_size_t count; /* written under the lock, read without it, like the next */
+    atomic_size_t bytes; /* of all parked sessions */
     uint64_t generation; /* grows when the parked sessions become unrecoverable */
     int64_t recovery_ms;
 };
@@ -57,6 +58,7 @@ static void unlist_parked_session(struct memory_recovery *shared,
     list_remove(&session->by_age);
     list_remove(&session->of_user);
     atomic_fetch_sub(&shared->count, 1);
+    atomic_fetch_sub(&shared->bytes, memory_parked_session_bytes(session));
     if (--user->session_count)
         return;
     table_remove(&shared->users, &user->node);
@@ -111,6 +113,7 @@ static void list_parked_session(struct memory_recovery *shared, struct memory_re
     list_append(&shared->oldest, &session->by_age);
     user->session_count++;
     atomic_fetch_add(&shared->count, 1);
+    atomic_fetch_add(&shared->bytes, memory_parked_session_bytes(session));
     if (user->session_count > RECOVERY_USER_SESSIONS_MAX)
         drop_parked_session(
             shared, CONTAINER_OF(user->sessions.next, struct memory_parked_session, of_user));
@@ -151,6 +154,15 @@ static bool memory_recovery_expects(struct recovery_store *store, struct slice u
     return found;
 }
 
+static void append_to_parked_session(struct memory_recovery *shared,
+                                     struct memory_parked_session *session,
+                                     const struct recovery_event *event)
+{
+    atomic_fetch_sub(&shared->bytes, memory_parked_session_bytes(session));
+    memory_parked_session_append(session, event);
+    atomic_fetch_add(&shared->bytes, memory_parked_session_bytes(session));
+}
+
 static void memory_recovery_append(struct recovery_store *store, const struct slice *user_ids,
                                    size_t count, const struct recovery_event *event)
 {
@@ -161,8 +173,8 @@ static void memory_recovery_append(struct recovery_store *store, const struct sl
         struct memory_recovery_user *user = find_recovery_user(shared, user_ids[i]);
         struct list *at = user ? user->sessions.next : NULL;
         for (; at && at != &user->sessions; at = at->next)
-            memory_parked_session_append(CONTAINER_OF(at, struct memory_parked_session, of_user),
-                                         event);
+            append_to_parked_session(
+                shared, CONTAINER_OF(at, struct memory_parked_session, of_user), event);
     }
     pthread_mutex_unlock(&shared->lock);
 }
@@ -225,6 +237,24 @@ static void memory_recovery_invalidate(struct recovery_store *store)
     pthread_mutex_unlock(&shared->lock);
 }
 
+static size_t memory_recovery_held_bytes(struct recovery_store *store)
+{
+    return atomic_load(&memory_recovery_port_of(store)->shared->bytes);
+}
+
+static size_t memory_recovery_shed(struct recovery_store *store, size_t bytes)
+{
+    struct memory_recovery *shared = memory_recovery_port_of(store)->shared;
+    pthread_mutex_lock(&shared->lock);
+    size_t held = atomic_load(&shared->bytes), freed = 0;
+    while (atomic_load(&shared->count) && freed < bytes) {
+        drop_parked_session(shared, oldest_parked_session(shared));
+        freed = held - atomic_load(&shared->bytes);
+    }
+    pthread_mutex_unlock(&shared->lock);
+    return freed;
+}
+
 static void memory_recovery_free_port(struct recovery_store *store)
 {
     free(memory_recovery_port_of(store));
@@ -237,6 +267,8 @@ static const struct recovery_store_operations MEMORY_RECOVERY_OPERATIONS = {
     .append = memory_recovery_append,
     .take = memory_recovery_take,
     .invalidate = memory_recovery_invalidate,
+    .held_bytes = memory_recovery_held_bytes,
+    .shed = memory_recovery_shed,
     .free = memory_recovery_free_port,
 };
 

@@ -90,6 +90,29 @@ static void oldest_session_beyond_the_bound_is_dropped(void **unused)
     stop_memory_recovery(&the_backend);
 }
 
+static void memory_of_parked_sessions_is_counted_and_the_oldest_give_way(void **unused)
+{
+    (void)unused;
+    static const char frames[1000];
+    const struct recovery_event event = {.offset = 1, .frames = {frames, sizeof(frames)}};
+    start_memory_recovery(&the_backend);
+    struct recovery_store *store = make_port(&the_backend);
+    assert_int_equal(recovery_held_bytes(store), 0);
+    park_session(store, "ann");
+    park_session(store, "ben");
+    size_t empty = recovery_held_bytes(store);
+    recovery_append(store, (const struct slice[]){SLICE("ann")}, 1, &event);
+    assert_true(recovery_held_bytes(store) >= empty + sizeof(frames));
+    assert_true(recovery_shed(store, 1) >= sizeof(frames));
+    assert_int_equal(recovery_held_bytes(store), empty / 2);
+    assert_false(take_session(store, "ann"));
+    assert_true(take_session(store, "ben"));
+    assert_int_equal(recovery_held_bytes(store), 0);
+    assert_int_equal(recovery_shed(store, 1), 0);
+    recovery_store_free(&store);
+    stop_memory_recovery(&the_backend);
+}
+
 int main(void)
 {
     const struct recovery_store_suite_backend backend = {
@@ -104,6 +127,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(store_is_empty_until_a_session_is_parked),
         cmocka_unit_test(oldest_session_beyond_the_bound_is_dropped),
+        cmocka_unit_test(memory_of_parked_sessions_is_counted_and_the_oldest_give_way),
     };
     return recovery_store_suite_run(&backend) +
            cmocka_run_group_tests_name("memory_recovery_own", tests, NULL, NULL);
