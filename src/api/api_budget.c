@@ -96,7 +96,13 @@ static unsigned count_named_members(struct fields_scratch *fields, struct buffer
     return members;
 }
 
-/* Each MEMBERS_PER_CHAT_COST members of a new chat count as one more chat. A copy of the body is read, because
+/* Each MEMBERS_PER_CHAT_COST members of a new chat, besides its creator, count as one more chat. */
+static unsigned cost_of_members(size_t count)
+{
+    return BUDGET_ONE + (unsigned)(count / MEMBERS_PER_CHAT_COST) * BUDGET_ONE;
+}
+
+/* A copy of the body is read, because
  * reading unescapes keys in place and the resource reads them again. */
 static unsigned cost_of_chat(struct exchange *exchange)
 {
@@ -104,7 +110,13 @@ static unsigned cost_of_chat(struct exchange *exchange)
     buffer_append(&copy, exchange->body.data, exchange->body.len);
     unsigned members = count_named_members(&api_context_of(exchange)->sessions->scratch, &copy);
     buffer_free(&copy);
-    return BUDGET_ONE + members / MEMBERS_PER_CHAT_COST * BUDGET_ONE;
+    return cost_of_members(members);
+}
+
+void api_budget_refund_chat(struct exchange *exchange, size_t member_count)
+{
+    budget_refund(budgets_of(exchange), BUDGET_CHATS, exchange_user(exchange),
+                  cost_of_members(member_count ? member_count - 1 : 0));
 }
 
 static unsigned cost_of_request(struct exchange *exchange)

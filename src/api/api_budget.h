@@ -6,6 +6,8 @@
  *                                      └─► 429 with Retry-After, at once, or after API_BUDGET_HOLD_MS for a user who
  *                                          keeps on: meanwhile the connection is not read
  *
+ * A POST that returns an existing chat is given back its cost, because clients send it whenever they open one.
+ *
  * Routes that need a scope belong to the operator's own programs and have no budget. A held answer costs what its
  * exchange costs, so connections bound their number. One thread.
  */
@@ -18,6 +20,9 @@ enum { API_BUDGET_HOLD_MS = 1000 };
 
 /* Lets the route's handler answer, or refuses. The user is known. */
 void api_budget_serve(struct exchange *exchange);
+
+/* Gives back what a new chat with so many members costs: it existed already. */
+void api_budget_refund_chat(struct exchange *exchange, size_t member_count);
 
 /* Answers what is held back: the gateway ends. */
 void api_budget_release(struct api_context *context);

@@ -32,7 +32,7 @@ static const struct http_route ROUTES[] = {
     {HTTP1_POST, "/v1/chats", REST_USER, rest_chats_post, BUDGET_CHATS},
     {HTTP1_GET, "/v1/chats/{chat}", REST_USER, rest_chat_get, BUDGET_READS},
     {HTTP1_PATCH, "/v1/chats/{chat}", REST_USER, rest_chat_patch, BUDGET_SETTINGS},
-    {HTTP1_POST, "/v1/chats/{chat}/read", REST_USER, rest_chat_read_post},
+    {HTTP1_POST, "/v1/chats/{chat}/read", REST_USER, rest_chat_read_post, BUDGET_SIGNALS},
     {HTTP1_PUT, "/v1/chats/{chat}/admins/{user}", REST_USER, rest_chat_admin_put, BUDGET_SETTINGS},
     {HTTP1_DELETE, "/v1/chats/{chat}/admins/{user}", REST_USER, rest_chat_admin_delete,
      BUDGET_SETTINGS},

@@ -219,7 +219,7 @@ static const struct setting table[] = {
     COUNT(limits.reads_per_second_per_user_burst, "500", 1, COUNT_MAX,
           "How many of them at once, when the user did none for a while. Unset, it follows another value of limits.reads_per_second_per_user."),
     COUNT(limits.signals_per_second_per_user, "50", 0, COUNT_MAX,
-          "Typing notices and call commands a user may send per second. 0: no limit."),
+          "Typing notices, read marks over REST and call commands a user may send per second. 0: no limit."),
     COUNT(limits.signals_per_second_per_user_burst, "200", 1, COUNT_MAX,
           "How many of them at once, when the user did none for a while. Unset, it follows another value of limits.signals_per_second_per_user."),
     COUNT(limits.calls_per_minute, "30", 0, COUNT_MAX,

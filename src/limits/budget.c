@@ -32,7 +32,8 @@ const char *budget_refusal_text(enum budget_class budget)
         [BUDGET_CHATS] = "too many new chats or chat members",
         [BUDGET_SETTINGS] = "too many changes of settings, contacts or blocks",
         [BUDGET_READS] = "too many queries, all devices together",
-        [BUDGET_SIGNALS] = "too many typing notices or call commands, all devices together",
+        [BUDGET_SIGNALS] = "too many typing notices, read marks or call commands, all "
+                           "devices together",
         [BUDGET_CALLS] = "too many calls",
     };
     return TEXTS[budget];
@@ -94,6 +95,24 @@ bool budget_take(struct budgets *budgets, enum budget_class budget, struct slice
 }
 
 /* ---- the fleet ---- */
+
+static void on_budget_refunded(void *arg, enum state_status status,
+                               const struct budget_outcome *outcome)
+{
+    (void)arg, (void)status, (void)outcome; /* what is lost comes back with time */
+}
+
+void budget_refund(struct budgets *budgets, enum budget_class budget, struct slice user_id,
+                   unsigned cost)
+{
+    struct budget_claim claim = make_budget_claim(budgets, budget, user_id, cost);
+    claim.cost_us = -(claim.cost_us < claim.rate.full_us ? claim.cost_us : claim.rate.full_us);
+    if (claim.rate.interval_us == 0)
+        return;
+    budget_store_take(budgets->local, &claim, on_budget_refunded, NULL);
+    if (budgets->fleet)
+        budget_store_take(budgets->fleet, &claim, on_budget_refunded, NULL);
+}
 
 struct budget_question {
     struct budgets *budgets;

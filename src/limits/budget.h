@@ -40,6 +40,10 @@ bool budget_take(struct budgets *budgets, enum budget_class budget, struct slice
 void budget_ask(struct budgets *budgets, enum budget_class budget, struct slice user_id,
                 unsigned cost, budget_asked done, void *arg);
 
+/* Gives back what an action cost that changed nothing, here and in the fleet; never beyond a full budget. */
+void budget_refund(struct budgets *budgets, enum budget_class budget, struct slice user_id,
+                   unsigned cost);
+
 /* What a client is told when an action is refused. */
 const char *budget_refusal_text(enum budget_class budget);
 

@@ -37,7 +37,7 @@ struct budget_claim {
     enum budget_class budget;
     struct slice user_id;
     struct rate rate;
-    int64_t cost_us; /* as in rate_limit_take() */
+    int64_t cost_us; /* as in rate_limit_take(); negative: gives back, never beyond a full budget */
 };
 
 struct budget_outcome {

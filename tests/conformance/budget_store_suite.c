@@ -33,7 +33,7 @@ static void on_budget_taken(void *arg, enum state_status status,
 
 /* Takes `cost` units of a budget of BURST in which one unit returns in INTERVAL_MS. */
 static bool take(struct fixture *fixture, size_t port, enum budget_class budget, struct slice user,
-                 unsigned cost)
+                 int cost)
 {
     struct rate rate = rate_make(1, INTERVAL_MS * INT64_C(1000), BURST);
     struct budget_claim claim = {budget, user, rate, cost * rate.interval_us};
@@ -74,6 +74,18 @@ static void users_and_classes_have_budgets_of_their_own(void **state)
     exhaust(fixture, BUDGET_CHATS, BOB);
     exhaust(fixture, BUDGET_SETTINGS, ALICE);
     assert_true(take(fixture, 0, BUDGET_CONTACT_REQUESTS, ALICE, 1));
+}
+
+static void negative_cost_gives_back_but_never_beyond_full(void **state)
+{
+    struct fixture *fixture = *state;
+    exhaust(fixture, BUDGET_CHATS, ALICE);
+    assert_true(take(fixture, 1, BUDGET_CHATS, ALICE, -2));
+    assert_true(take(fixture, 0, BUDGET_CHATS, ALICE, 2));
+    assert_false(take(fixture, 0, BUDGET_CHATS, ALICE, 1));
+    assert_true(take(fixture, 0, BUDGET_CHATS, ALICE, -BURST));
+    assert_true(take(fixture, 1, BUDGET_CHATS, ALICE, -BURST));
+    exhaust(fixture, BUDGET_CHATS, ALICE);
 }
 
 static void units_return_with_time(void **state)
@@ -180,6 +192,7 @@ int budget_store_suite_run(const struct budget_store_suite_backend *backend)
         TEST(budget_is_one_on_all_gateways),
         TEST(users_and_classes_have_budgets_of_their_own),
         TEST(units_return_with_time),
+        TEST(negative_cost_gives_back_but_never_beyond_full),
         TEST(refused_action_costs_nothing),
         TEST(full_budget_pays_for_the_dearest_action),
         TEST(ids_may_have_any_bytes_and_full_length),

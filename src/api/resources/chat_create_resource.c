@@ -1,4 +1,5 @@
 /* POST /v1/chats: creates a group, or returns the direct chat with another user. */
+#include "api/api_budget.h"
 #include "api/api_routes.h"
 #include "api/chat_events.h"
 #include "api/chat_json.h"
@@ -12,6 +13,8 @@ static void on_chat_created(void *arg, const struct ledger_chat_outcome *outcome
     struct exchange *exchange = arg;
     if (outcome->status == LEDGER_OK)
         chat_events_created(api_context_of(exchange)->sessions, &outcome->chat, outcome->created);
+    if (outcome->status == LEDGER_OK && !outcome->created)
+        api_budget_refund_chat(exchange, outcome->chat.member_count);
     chat_json_reply(exchange, outcome);
 }
 

@@ -114,6 +114,28 @@ abuse([
     },
   },
   {
+    name: 'opening an existing chat again and again costs requests, but no new chats',
+    ms: 1500,
+    attack: {
+      kind: 'rest',
+      connections: 2,
+      requests: [
+        ['POST', '/v1/chats', JSON.stringify({ direct_with: 'victim-5' })],
+        ['POST', '/v1/chats', JSON.stringify({ chat_id: 'reopened', members: ['x'] })],
+      ],
+    },
+    async check({ attack, server, attacker, seconds }) {
+      assert.ok(attack.answers[200] > 60, `${attack.answers[200]} opened`);
+      assert.ok(attack.answers[200] <= allowed(100, 50, seconds), `${attack.answers[200]} opened`);
+      assert.equal(await metric(server, 'limits_refused_chats'), 0);
+      let created = 0;
+      const create = () => rest(server, 'POST', '/v1/chats', { user: attacker, body: { members: ['y'] } });
+      await new Promise((resolve) => setTimeout(resolve, 1000)); /* for a few requests more */
+      while (created < 30 && (await create()).status === 201) created += 1;
+      assert.ok(created >= 16 && created <= 19, `${created} new chats`);
+    },
+  },
+  {
     name: 'a user who is over one budget keeps the others',
     ms: 1500,
     attack: {
