@@ -7,7 +7,7 @@
  *   - Each operation is asynchronous. Its completion runs exactly once, never from inside the function
  *     that started it, and also when the queue is full (BUSY), an id is malformed (INVALID), the disk
  *     fails (UNAVAILABLE) or the time limit passes (TIMEOUT).
- *   - One operation is one transaction: it takes effect completely or not at all.
+ *   - One operation takes effect completely or not at all, and nobody sees a part of it.
  *   - LEDGER_OK for a write means that the write is durable. UNAVAILABLE and TIMEOUT for a write mean that
  *     it may or may not have happened. Every write is idempotent, so the caller repeats it.
  *   - A read that starts after a write was answered sees that write. Two operations in flight at the same

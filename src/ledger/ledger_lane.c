@@ -23,9 +23,10 @@ static bool ledger_flow_matches(const struct table_node *node, struct slice key)
     return slice_equal((struct slice){flow->user, flow->user_len}, key);
 }
 
-bool ledger_lane_init(struct ledger_lane *lane, size_t user_count_max, uint64_t seed)
+bool ledger_lane_init(struct ledger_lane *lane, size_t user_count_max, uint64_t slice_cost,
+                      uint64_t seed)
 {
-    *lane = (struct ledger_lane){.user_count_max = user_count_max};
+    *lane = (struct ledger_lane){.user_count_max = user_count_max, .slice_cost = slice_cost};
     list_init(&lane->turns);
     return table_init(&lane->flows, seed, ledger_flow_matches);
 }
@@ -64,6 +65,21 @@ static struct ledger_flow *find_ledger_flow(const struct ledger_lane *lane, stru
     return node ? CONTAINER_OF(node, struct ledger_flow, node) : NULL;
 }
 
+static void add_to_flow(struct ledger_lane *lane, struct ledger_flow *flow,
+                        struct ledger_request *request, bool as_first)
+{
+    struct ledger_request **at = as_first ? &flow->first : flow->last_next;
+    uint64_t cost = ledger_request_cost(request);
+    request->next = *at;
+    *at = request;
+    if (!request->next)
+        flow->last_next = &request->next;
+    flow->count++;
+    flow->cost += cost;
+    lane->count++;
+    lane->cost += cost;
+}
+
 enum ledger_lane_refusal ledger_lane_put(struct ledger_lane *lane, struct ledger_request *request)
 {
     struct slice user = ledger_request_user(request);
@@ -76,14 +92,24 @@ enum ledger_lane_refusal ledger_lane_put(struct ledger_lane *lane, struct ledger
         return LEDGER_LANE_FULL;
     if (!flow && !(flow = make_ledger_flow(lane, user)))
         return LEDGER_LANE_FULL;
-    request->next = NULL;
-    *flow->last_next = request;
-    flow->last_next = &request->next;
-    flow->count++;
-    flow->cost += cost;
-    lane->count++;
-    lane->cost += cost;
+    add_to_flow(lane, flow, request, false);
     return LEDGER_LANE_TAKEN;
+}
+
+bool ledger_lane_put_back(struct ledger_lane *lane, struct ledger_request *request)
+{
+    struct slice user = ledger_request_user(request);
+    struct ledger_flow *flow = find_ledger_flow(lane, user);
+    if (!flow && !(flow = make_ledger_flow(lane, user)))
+        return false;
+    add_to_flow(lane, flow, request, request->ids_done > 0);
+    return true;
+}
+
+uint64_t ledger_lane_price(const struct ledger_lane *lane, const struct ledger_request *request)
+{
+    uint64_t cost = ledger_request_cost(request);
+    return cost < lane->slice_cost ? cost : lane->slice_cost;
 }
 
 /* Returns the flow whose first request has been earned. A flow without company needs to earn nothing. */
@@ -91,7 +117,7 @@ static struct ledger_flow *find_flow_at_turn(struct ledger_lane *lane)
 {
     for (;;) {
         struct ledger_flow *flow = CONTAINER_OF(lane->turns.next, struct ledger_flow, turn);
-        if (flow->earned >= ledger_request_cost(flow->first) || lane->flows.size == 1)
+        if (flow->earned >= ledger_lane_price(lane, flow->first) || lane->flows.size == 1)
             return flow;
         flow->earned += LEDGER_LANE_QUANTUM;
         list_remove(&flow->turn);
@@ -105,8 +131,8 @@ struct ledger_request *ledger_lane_take(struct ledger_lane *lane)
         return NULL;
     struct ledger_flow *flow = find_flow_at_turn(lane);
     struct ledger_request *request = flow->first;
-    uint64_t cost = ledger_request_cost(request);
-    flow->earned = flow->earned > cost ? flow->earned - cost : 0;
+    uint64_t cost = ledger_request_cost(request), price = ledger_lane_price(lane, request);
+    flow->earned = flow->earned > price ? flow->earned - price : 0;
     flow->first = request->next;
     flow->count--;
     flow->cost -= cost;

@@ -7,6 +7,9 @@
  *   put ──► flow of the user ──┐
  *   put ──► flow of another ───┼── turns ──► take
  *
+ * A request that costs more than `slice_cost` is executed in slices. At its turn it pays for one slice; then it is put
+ * back, as the first of its flow, until its last slice is done.
+ *
  * A user has at most `count_max` requests and LEDGER_LANE_USER_COST_MAX of cost waiting, and all users together
  * LEDGER_LANE_COST_MAX of cost; the first request of a user always fits the user's own share. A request without a
  * user is the server's own; the server has one flow, without bounds of its own.
@@ -33,12 +36,14 @@ struct ledger_lane {
     size_t count;       /* requests */
     uint64_t cost;
     size_t user_count_max;
+    uint64_t slice_cost;
 };
 
 enum ledger_lane_refusal { LEDGER_LANE_TAKEN, LEDGER_LANE_OVER_SHARE, LEDGER_LANE_FULL };
 
 /* Returns false when out of memory. */
-bool ledger_lane_init(struct ledger_lane *lane, size_t user_count_max, uint64_t seed);
+bool ledger_lane_init(struct ledger_lane *lane, size_t user_count_max, uint64_t slice_cost,
+                      uint64_t seed);
 
 /* The lane must be empty. */
 void ledger_lane_free(struct ledger_lane *lane);
@@ -46,6 +51,13 @@ void ledger_lane_free(struct ledger_lane *lane);
 /* Adds a request to its user's flow. OVER_SHARE: the user has too much waiting. FULL: all users together have, or
  * there is no memory. */
 enum ledger_lane_refusal ledger_lane_put(struct ledger_lane *lane, struct ledger_request *request);
+
+/* Adds a request that was taken and is not finished: as the first of its flow if a slice of it is done, else as the
+ * last. No bound applies. Returns false when there is no memory. */
+bool ledger_lane_put_back(struct ledger_lane *lane, struct ledger_request *request);
+
+/* Returns what the request pays at its turn. */
+uint64_t ledger_lane_price(const struct ledger_lane *lane, const struct ledger_request *request);
 
 /* Detaches the request whose turn it is; NULL when the lane is empty. */
 struct ledger_request *ledger_lane_take(struct ledger_lane *lane);

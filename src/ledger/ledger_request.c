@@ -180,7 +180,7 @@ struct slice ledger_request_user(const struct ledger_request *request)
 
 uint64_t ledger_request_cost(const struct ledger_request *request)
 {
-    return ledger_request_user(request).len ? 1 + request->input.id_count : 1;
+    return ledger_request_user(request).len ? 1 + request->input.id_count - request->ids_done : 1;
 }
 
 bool ledger_request_writes(const struct ledger_request *request)

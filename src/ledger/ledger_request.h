@@ -4,7 +4,8 @@
  * Each operation becomes a request: one heap object with the operation, its input, its outcome and its
  * typed completion. A backend implements `submit` and `close`. It
  *   - takes requests with `submit`, on any thread and without blocking;
- *   - executes them on threads of its own, in any order, each as one transaction;
+ *   - executes them on threads of its own, in any order, each as one transaction, or in slices of which others see
+ *     nothing before the last;
  *   - may skip a request that is `abandoned` and not started, with LEDGER_TIMEOUT;
  *   - fills in `outcome`, or calls ledger_request_fail(), and gives every request back exactly once with
  *     ledger_request_finish(), whatever happens;
@@ -208,6 +209,10 @@ struct ledger_request {
     bool stands_in; /* there was no memory: see ledger_request_make() */
     _Atomic bool abandoned;
     _Atomic bool observed; /* see ledger_backend.observe */
+    bool unfinished;       /* the backend's: executed, but a part of it remains to be done */
+    uint32_t ids_done;     /* the backend's: how many of `input.ids` earlier slices have stored */
+    uint32_t members_done; /* the backend's: how many members that made */
+    int64_t draft;         /* the backend's: names what earlier slices have stored; 0: nothing */
     uint32_t ticket;       /* the breaker's, from its submit to its observe */
     uint64_t
         writes_before; /* the breaker's: how many writes had taken effect when it was submitted */
@@ -271,8 +276,8 @@ void *ledger_request_array_push(struct ledger_request *request, struct ledger_re
 /* Returns the user on whose behalf the request is made; SLICE_NONE: the server's own. */
 struct slice ledger_request_user(const struct ledger_request *request);
 
-/* Returns what the request costs, in rows: 1 and one more for each id it names. The server's own requests,
- * which it makes one at a time, cost 1. */
+/* Returns what the request still costs, in rows: 1 and one more for each id that is not done. The server's own
+ * requests, which it makes one at a time, cost 1. */
 uint64_t ledger_request_cost(const struct ledger_request *request);
 
 bool ledger_request_writes(const struct ledger_request *request);

@@ -8,7 +8,6 @@ bool ledger_request_queue_init(struct ledger_request_queue *queue,
                                const struct ledger_request_queue_options *options)
 {
     *queue = (struct ledger_request_queue){.count_max = options->count_max,
-                                           .large_cost = options->large_cost,
                                            .gauge = options->gauge,
                                            .over_share = options->over_share};
     size_t user_count_max = (options->count_max + USER_SHARE - 1) / USER_SHARE;
@@ -16,7 +15,8 @@ bool ledger_request_queue_init(struct ledger_request_queue *queue,
     pthread_cond_init(&queue->not_empty, NULL);
     bool made = true;
     for (unsigned i = 0; i < LEDGER_LANES; i++)
-        made &= ledger_lane_init(&queue->lanes[i], user_count_max, options->seed + i);
+        made &= ledger_lane_init(&queue->lanes[i], user_count_max, options->slice_cost,
+                                 options->seed + i);
     if (!made)
         ledger_request_queue_destroy(queue);
     return made;
@@ -62,59 +62,48 @@ bool ledger_request_queue_put(struct ledger_request_queue *queue, struct ledger_
     return refusal == LEDGER_LANE_TAKEN;
 }
 
-/* Detaches a request that is not large, the lanes taking turns; a large one is set aside on the way. While one is
- * set aside, its lane waits for it, or the lane would not be fair. */
-static struct ledger_request *take_small_request(struct ledger_request_queue *queue,
-                                                 bool others_too)
+bool ledger_request_queue_put_back(struct ledger_request_queue *queue,
+                                   struct ledger_request *request)
+{
+    pthread_mutex_lock(&queue->mutex);
+    bool kept = ledger_lane_put_back(find_request_lane(queue, request), request);
+    if (kept) {
+        set_queue_count(queue, queue->count + 1);
+        pthread_cond_signal(&queue->not_empty);
+    }
+    pthread_mutex_unlock(&queue->mutex);
+    return kept;
+}
+
+/* Detaches a request, the lanes taking turns. */
+static struct ledger_request *take_next_request(struct ledger_request_queue *queue, bool others_too)
 {
     for (unsigned i = 0; i < LEDGER_LANES; i++) {
         unsigned at = queue->next_lane;
         queue->next_lane = (queue->next_lane + 1) % LEDGER_LANES;
-        if (at == LANE_OTHERS && (queue->large || !others_too))
+        if (at == LANE_OTHERS && !others_too)
             continue;
         struct ledger_request *request = ledger_lane_take(&queue->lanes[at]);
-        if (request && ledger_request_cost(request) > queue->large_cost)
-            queue->large = request;
-        else if (request)
+        if (request)
             return request;
     }
     return NULL;
 }
 
 /* The caller holds the mutex. */
-static struct ledger_request *take_small_chain(struct ledger_request_queue *queue, size_t count_max)
+static struct ledger_request *take_queue_chain(struct ledger_request_queue *queue, size_t count_max)
 {
+    const struct ledger_lane *others = &queue->lanes[LANE_OTHERS];
     struct ledger_request *chain = NULL, **end = &chain;
     size_t count = 0;
-    uint64_t cost = 0;
-    while (count < count_max && (*end = take_small_request(queue, cost <= queue->large_cost))) {
-        cost += ledger_request_cost(*end) - 1;
+    uint64_t ids = 0;
+    while (count < count_max && (*end = take_next_request(queue, ids + 1 < others->slice_cost))) {
+        ids += ledger_lane_price(others, *end) - 1;
         end = &(*end)->next;
         count++;
     }
     set_queue_count(queue, queue->count - count);
     return chain;
-}
-
-/* Returns the large request that was set aside, after small ones had their turn. */
-static struct ledger_request *take_large_request(struct ledger_request_queue *queue)
-{
-    struct ledger_request *large = queue->large;
-    queue->large = NULL;
-    queue->large_is_next = false;
-    if (large)
-        set_queue_count(queue, queue->count - 1);
-    return large;
-}
-
-/* The caller holds the mutex. */
-static struct ledger_request *take_queue_chain(struct ledger_request_queue *queue, size_t count_max)
-{
-    if (queue->large_is_next)
-        return take_large_request(queue);
-    struct ledger_request *chain = take_small_chain(queue, count_max);
-    queue->large_is_next = chain && queue->large;
-    return chain ? chain : take_large_request(queue);
 }
 
 struct ledger_request *ledger_request_queue_take(struct ledger_request_queue *queue,
@@ -133,7 +122,7 @@ struct ledger_request *ledger_request_queue_try_take(struct ledger_request_queue
                                                      size_t count_max)
 {
     pthread_mutex_lock(&queue->mutex);
-    struct ledger_request *chain = take_small_chain(queue, count_max);
+    struct ledger_request *chain = take_queue_chain(queue, count_max);
     pthread_mutex_unlock(&queue->mutex);
     return chain;
 }

@@ -18,7 +18,7 @@ static bool init_queue(struct ledger_request_queue *queue)
 {
     return ledger_request_queue_init(
         queue, &(struct ledger_request_queue_options){.count_max = COUNT_MAX,
-                                                      .large_cost = UINT64_MAX,
+                                                      .slice_cost = UINT64_MAX,
                                                       .gauge = &gauge,
                                                       .over_share = &over_share});
 }
@@ -62,11 +62,29 @@ static void test_user_without_memory_is_refused_and_others_go_on(void **state)
     ledger_request_queue_destroy(&queue);
 }
 
+static void test_request_that_cannot_be_put_back_stays_with_its_taker(void **state)
+{
+    struct ledger_request_queue queue;
+    struct ledger_request request = {.operation = LEDGER_CHAT_CREATE, .input.user = SLICE("alice")};
+    (void)state;
+    assert_true(init_queue(&queue));
+    assert_true(ledger_request_queue_put(&queue, &request));
+    assert_ptr_equal(ledger_request_queue_take(&queue, 1), &request);
+    alloc_fault_from(1);
+    assert_false(ledger_request_queue_put_back(&queue, &request)); /* alice's flow is gone */
+    assert_int_equal(alloc_fault_off(), 1);
+    assert_int_equal(gauge, 0);
+    assert_true(ledger_request_queue_put_back(&queue, &request));
+    assert_ptr_equal(ledger_request_queue_take(&queue, 1), &request);
+    ledger_request_queue_destroy(&queue);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_queue_without_memory_is_not_made),
         cmocka_unit_test(test_user_without_memory_is_refused_and_others_go_on),
+        cmocka_unit_test(test_request_that_cannot_be_put_back_stays_with_its_taker),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

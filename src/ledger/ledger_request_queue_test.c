@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-enum { COUNT_MAX = 1024, LARGE_COST = 100, CHAIN_MAX = 16 };
+enum { COUNT_MAX = 1024, SLICE_IDS = 99, CHAIN_MAX = 16 };
 
 struct fixture {
     struct ledger_request_queue queue;
@@ -46,7 +46,7 @@ static int set_up(void **state)
     return fixture && ledger_request_queue_init(&fixture->queue,
                                                 &(struct ledger_request_queue_options){
                                                     .count_max = COUNT_MAX,
-                                                    .large_cost = LARGE_COST,
+                                                    .slice_cost = SLICE_IDS + 1,
                                                     .seed = 7,
                                                     .gauge = &fixture->gauge,
                                                     .over_share = &fixture->over_share})
@@ -124,57 +124,100 @@ static void message_waits_for_one_turn_of_a_user_with_very_many(void **state)
     assert_in_range(cost_before(fixture, "alice"), 0, LEDGER_LANE_QUANTUM);
 }
 
-static void message_waits_for_one_large_request_at_most(void **state)
+/* Does one slice of a request, and puts it back unless that was the last. */
+static bool do_slice(struct fixture *fixture, struct ledger_request *request)
 {
-    struct fixture *fixture = *state;
-    for (uint64_t i = 0; i < 4; i++)
-        assert_true(put(fixture, LEDGER_CHAT_CREATE, "mallory", i, 9999));
-    free_chain(
-        ledger_request_queue_take(&fixture->queue, CHAIN_MAX)); /* a large one is under way */
-    assert_true(put(fixture, LEDGER_MESSAGE_APPEND, "alice", 0, 0));
-    assert_int_equal(cost_before(fixture, "alice"), 0);
-    struct ledger_request *large = ledger_request_queue_take(&fixture->queue, CHAIN_MAX);
-    assert_int_equal(free_chain(large), 1);
+    size_t left = request->input.id_count - request->ids_done;
+    request->ids_done += (uint32_t)(left < SLICE_IDS ? left : SLICE_IDS);
+    bool is_last = request->ids_done == request->input.id_count;
+    if (is_last)
+        free(request);
+    else
+        assert_true(ledger_request_queue_put_back(&fixture->queue, request));
+    return is_last;
 }
 
-/* The one with large requests earns a turn only after the other had as much. */
+static void message_waits_for_one_slice_at_most(void **state)
+{
+    struct fixture *fixture = *state;
+    unsigned slices = 0;
+    assert_true(put(fixture, LEDGER_CHAT_CREATE, "mallory", 0, 10 * SLICE_IDS));
+    for (bool done = false; !done; slices++) {
+        struct ledger_request *large = ledger_request_queue_take(&fixture->queue, CHAIN_MAX);
+        assert_null(large->next);
+        assert_true(put(fixture, LEDGER_MESSAGE_APPEND, "alice", slices, 0)); /* meanwhile */
+        done = do_slice(fixture, large);
+        struct ledger_request *message = ledger_request_queue_take(&fixture->queue, 1);
+        assert_int_equal(message->operation, LEDGER_MESSAGE_APPEND);
+        free(message);
+    }
+    assert_int_equal(slices, 10);
+}
+
+static void user_with_slices_does_one_request_after_the_other(void **state)
+{
+    struct fixture *fixture = *state;
+    for (uint64_t i = 0; i < 3; i++)
+        assert_true(put(fixture, LEDGER_CHAT_CREATE, "mallory", i, 3 * SLICE_IDS));
+    for (uint64_t i = 0; i < 9; i++) {
+        struct ledger_request *large = ledger_request_queue_take(&fixture->queue, CHAIN_MAX);
+        assert_int_equal(large->input.sequence, i / 3);
+        assert_int_equal(do_slice(fixture, large), i % 3 == 2);
+    }
+    assert_int_equal(fixture->queue.lanes[1].cost, 0);
+}
+
+/* It waits for another one, which may be of the same user. */
+static void request_that_has_not_begun_is_put_back_as_the_last(void **state)
+{
+    struct fixture *fixture = *state;
+    for (uint64_t i = 0; i < 2; i++)
+        assert_true(put(fixture, LEDGER_CHAT_CREATE, "mallory", i, SLICE_IDS));
+    struct ledger_request *waits = ledger_request_queue_take(&fixture->queue, 1);
+    assert_true(ledger_request_queue_put_back(&fixture->queue, waits));
+    struct ledger_request *next = ledger_request_queue_take(&fixture->queue, 1);
+    assert_int_equal(next->input.sequence, 1);
+    free(next);
+}
+
+static void request_is_put_back_into_a_full_and_closed_queue(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_true(put(fixture, LEDGER_CHAT_CREATE, "mallory", 0, 2 * SLICE_IDS));
+    struct ledger_request *large = ledger_request_queue_take(&fixture->queue, 1);
+    while (put(fixture, LEDGER_OUTBOX_REMOVE, NULL, 0, 0))
+        continue;
+    ledger_request_queue_close(&fixture->queue);
+    assert_false(do_slice(fixture, large));
+    assert_int_equal(fixture->gauge, COUNT_MAX + 1);
+}
+
+/* The one with large requests gets no more than the other, but for one slice. */
 static void turns_are_weighted_by_cost(void **state)
 {
     struct fixture *fixture = *state;
-    enum { LARGE = 20 * LEDGER_LANE_QUANTUM };
-    for (uint64_t i = 0; i < 4; i++)
-        assert_true(put(fixture, LEDGER_CHAT_CREATE, "mallory", i, LARGE));
+    uint64_t of_alice = 0, of_mallory = 0;
+    assert_true(put(fixture, LEDGER_CHAT_CREATE, "mallory", 0, 9999));
     for (uint64_t i = 0; i < 250; i++)
         assert_true(put(fixture, LEDGER_CHAT_MEMBER_ADD, "alice", i, 0));
-    unsigned of_alice = 0;
-    struct ledger_request *chain = ledger_request_queue_take(&fixture->queue, CHAIN_MAX);
-    while (chain->input.id_count != LARGE) {
-        of_alice += free_chain(chain);
-        chain = ledger_request_queue_take(&fixture->queue, CHAIN_MAX);
+    while (of_alice < 250) {
+        struct ledger_request *next = ledger_request_queue_take(&fixture->queue, 1);
+        if (slice_is(next->input.user, "alice")) {
+            of_alice += free_chain(next);
+        } else {
+            of_mallory += SLICE_IDS + 1;
+            do_slice(fixture, next);
+        }
+        assert_true(of_mallory <= of_alice + SLICE_IDS + 1);
     }
-    free_chain(chain);
-    assert_int_equal(of_alice, 250);
+    assert_true(of_mallory > 0);
 }
 
-static void large_requests_are_taken_alone_and_others_between_them(void **state)
-{
-    struct fixture *fixture = *state;
-    assert_true(put(fixture, LEDGER_CHAT_CREATE, "mallory", 0, 9999));
-    assert_true(put(fixture, LEDGER_CHAT_CREATE, "mallory", 1, 9999));
-    for (uint64_t i = 0; i < 2 * CHAIN_MAX; i++)
-        assert_true(put(fixture, LEDGER_MESSAGE_APPEND, "alice", i, 0));
-    static const size_t expected[] = {CHAIN_MAX, 1, CHAIN_MAX, 1};
-    for (size_t i = 0; i < 4; i++)
-        assert_int_equal(free_chain(ledger_request_queue_take(&fixture->queue, CHAIN_MAX)),
-                         expected[i]);
-    assert_null(ledger_request_queue_try_take(&fixture->queue, CHAIN_MAX));
-}
-
-static void chain_names_no_more_ids_than_a_large_request(void **state)
+static void chain_names_about_as_many_ids_as_a_slice(void **state)
 {
     struct fixture *fixture = *state;
     for (uint64_t i = 0; i < CHAIN_MAX; i++)
-        assert_true(put(fixture, LEDGER_CHAT_CREATE, "mallory", i, LARGE_COST - 1));
+        assert_true(put(fixture, LEDGER_CHAT_CREATE, "mallory", i, SLICE_IDS - 1));
     assert_int_equal(free_chain(ledger_request_queue_take(&fixture->queue, CHAIN_MAX)), 2);
 }
 
@@ -235,10 +278,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_QUEUE(each_user_keeps_the_order_of_their_requests),
         WITH_QUEUE(message_waits_for_one_turn_of_a_user_with_very_many),
-        WITH_QUEUE(message_waits_for_one_large_request_at_most),
+        WITH_QUEUE(message_waits_for_one_slice_at_most),
+        WITH_QUEUE(user_with_slices_does_one_request_after_the_other),
+        WITH_QUEUE(request_that_has_not_begun_is_put_back_as_the_last),
+        WITH_QUEUE(request_is_put_back_into_a_full_and_closed_queue),
         WITH_QUEUE(turns_are_weighted_by_cost),
-        WITH_QUEUE(large_requests_are_taken_alone_and_others_between_them),
-        WITH_QUEUE(chain_names_no_more_ids_than_a_large_request),
+        WITH_QUEUE(chain_names_about_as_many_ids_as_a_slice),
         WITH_QUEUE(user_has_a_bounded_share_and_others_their_own),
         WITH_QUEUE(all_users_together_are_bounded_by_cost_and_count),
         WITH_QUEUE(users_who_act_once_leave_nothing_behind),

@@ -46,9 +46,10 @@ static int on_wal_committed(void *arg, sqlite3 *handle, const char *name, int pa
 bool database_open(struct database *database, const char *path, enum database_mode mode,
                    const char *vfs)
 {
+    /* No foreign keys: the members of a draft are stored before their chat (sqlite_chat_drafts.h). */
     static const char WRITER_SETUP[] = "PRAGMA journal_mode=WAL;"
                                        "PRAGMA synchronous=FULL;"
-                                       "PRAGMA foreign_keys=ON;"
+                                       "PRAGMA foreign_keys=OFF;"
                                        "PRAGMA temp_store=MEMORY;"
                                        "PRAGMA cache_size=-16384;"
                                        "PRAGMA journal_size_limit=67108864;";

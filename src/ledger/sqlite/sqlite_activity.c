@@ -41,7 +41,7 @@ static bool activity_page_ends_before(const struct sqlite_activity_page *page, i
                               sqlite_activity_page_entries(page)[count - 1].activity_ms);
 }
 
-/* Adds the chats of one tier whose bound is within a range. */
+/* Adds the chats of one tier whose bound is within a range. A draft has neither a counter nor a row in `chats`. */
 static void scan_activity_range(struct database *database, struct ledger_request *request,
                                 struct sqlite_activity_page *page, struct slice user,
                                 enum sqlite_activity_tier tier, int64_t least_ms, int64_t most_ms,
@@ -50,7 +50,9 @@ static void scan_activity_range(struct database *database, struct ledger_request
     static const char SELECT_LISTED[] =
         "SELECT m.chat_id, m.listed_ms, k.activity_ms FROM chat_members m "
         "LEFT JOIN chat_counters k ON k.chat_id = m.chat_id "
-        "WHERE m.user_id = ? AND m.accepted = ? AND m.listed_ms BETWEEN ? AND ? "
+        "WHERE m.user_id = ? AND m.accepted = ? AND m.listed_ms BETWEEN ? AND ? AND"
+        "  (k.chat_id IS NOT NULL OR"
+        "   EXISTS (SELECT 1 FROM chats c WHERE c.chat_id = m.chat_id)) "
         "ORDER BY m.listed_ms DESC";
     struct query query = query_open_texts(database, SELECT_LISTED, user, SLICE_NONE, SLICE_NONE);
     query_bind_int(&query, tier);

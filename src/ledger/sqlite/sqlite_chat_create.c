@@ -1,44 +1,57 @@
-/* Creating chats: groups, and the one direct chat of two users. */
+/* Creating chats: groups, large ones in slices (sqlite_chat_drafts.h), and the one direct chat of two users. */
 #include "base/id_list.h"
 #include "ledger/sqlite/sqlite_activity.h"
+#include "ledger/sqlite/sqlite_chat_drafts.h"
+#include "ledger/sqlite/sqlite_ledger.h"
 #include "ledger/sqlite/sqlite_operations.h"
 
-/* Inserts a chat with its counter and its members. Returns how many members it has. */
-static size_t insert_chat(struct database *database, const struct ledger_request *request,
-                          enum ledger_chat_kind kind, const struct slice *members, size_t count)
+static int64_t first_listed_ms(const struct ledger_request *request)
+{
+    return request->input.id_count < SQLITE_ACTIVITY_MEMBERS_MAX ? request->wall_ms
+                                                                 : SQLITE_ACTIVITY_LARGE;
+}
+
+/* Inserts members, the creator before the first of them. Returns how many are new. */
+static size_t insert_members(struct database *database, const struct ledger_request *request,
+                             enum ledger_chat_kind kind, const struct slice *members, size_t count)
+{
+    const struct ledger_request_input *input = &request->input;
+    struct sqlite_new_member member = {.chat = input->chat,
+                                       .user = input->user,
+                                       .added_by = input->user,
+                                       .is_group = kind == LEDGER_CHAT_GROUP,
+                                       .since_ms = request->wall_ms,
+                                       .listed_ms = first_listed_ms(request)};
+    size_t inserted = request->ids_done == 0 && sqlite_members_insert(database, &member);
+    for (size_t i = 0; i < count; i++) {
+        member.user = members[i];
+        inserted += sqlite_members_insert(database, &member);
+    }
+    return inserted;
+}
+
+/* Inserts a chat, whose members have been inserted, with its counter. From here on it is seen. */
+static void insert_chat(struct database *database, const struct ledger_request *request,
+                        enum ledger_chat_kind kind, size_t member_count)
 {
     static const char INSERT_CHAT[] =
         "INSERT INTO chats (chat_id, creator, created_at_ms, member_count, kind, members_can_add) "
-        "VALUES (?, ?, ?, 0, ?, ?)";
+        "VALUES (?, ?, ?, ?, ?, ?)";
     static const char INSERT_COUNTER[] =
         "INSERT INTO chat_counters (chat_id, sequence, activity_ms, listed_ms) VALUES (?, 0, ?, ?)";
     const struct ledger_request_input *input = &request->input;
-    int64_t listed_ms =
-        count < SQLITE_ACTIVITY_MEMBERS_MAX ? request->wall_ms : SQLITE_ACTIVITY_LARGE;
     struct query query =
         query_open_texts(database, INSERT_CHAT, input->chat, input->user, SLICE_NONE);
     query_bind_int(&query, request->wall_ms);
+    query_bind_int(&query, (int64_t)member_count);
     query_bind_int(&query, kind);
     query_bind_int(&query, input->members_can_add);
     query_run(&query);
     struct query counter =
         query_open_texts(database, INSERT_COUNTER, input->chat, SLICE_NONE, SLICE_NONE);
     query_bind_int(&counter, request->wall_ms);
-    query_bind_int(&counter, listed_ms);
+    query_bind_int(&counter, first_listed_ms(request));
     query_run(&counter);
-    struct sqlite_new_member member = {.chat = input->chat,
-                                       .user = input->user,
-                                       .added_by = input->user,
-                                       .is_group = kind == LEDGER_CHAT_GROUP,
-                                       .since_ms = request->wall_ms,
-                                       .listed_ms = listed_ms};
-    size_t inserted = sqlite_members_insert(database, &member);
-    for (size_t i = 0; i < count; i++) {
-        member.user = members[i];
-        inserted += sqlite_members_insert(database, &member);
-    }
-    sqlite_members_count(database, input->chat, (int64_t)inserted);
-    return inserted;
 }
 
 /* ---- groups ---- */
@@ -96,10 +109,54 @@ static bool has_unwilling_member(struct database *database, struct slice chat, s
     return query_found(&query);
 }
 
+/* Inserts the next slice of the members. Returns whether it was the last. */
+static bool insert_group_slice(struct database *database, struct ledger_request *request)
+{
+    const struct ledger_request_input *input = &request->input;
+    size_t left = input->id_count - request->ids_done;
+    size_t count = left < SQLITE_LEDGER_SLICE_IDS ? left : SQLITE_LEDGER_SLICE_IDS;
+    request->members_done += (uint32_t)insert_members(database, request, LEDGER_CHAT_GROUP,
+                                                      input->ids + request->ids_done, count);
+    request->ids_done += (uint32_t)count;
+    return count == left;
+}
+
+/* Makes a group visible once all its members are stored. Consent is checked here, for all of them: it may have been
+ * withdrawn since their slice. */
+static enum ledger_status finish_group(struct database *database, struct ledger_request *request)
+{
+    const struct ledger_request_input *input = &request->input;
+    if (request->members_done > LEDGER_CHAT_MEMBERS_MAX)
+        return LEDGER_LIMIT;
+    if (sqlite_members_have_block(database, input->chat, input->user) ||
+        has_unwilling_member(database, input->chat, input->user))
+        return LEDGER_FORBIDDEN;
+    if (request->draft)
+        sqlite_chat_drafts_close(database, request->draft);
+    insert_chat(database, request, LEDGER_CHAT_GROUP, request->members_done);
+    request->outcome.chat.created = true;
+    return sqlite_chats_read(database, request, input->chat, input->user, &SQLITE_CHAT_WITH_MEMBERS,
+                             &request->outcome.chat.chat);
+}
+
+static enum ledger_status continue_group(struct database *database, struct ledger_request *request)
+{
+    if (insert_group_slice(database, request))
+        return finish_group(database, request);
+    if (!request->draft)
+        request->draft = sqlite_chat_drafts_open(database, request->input.chat);
+    request->unfinished = true;
+    return LEDGER_OK;
+}
+
 enum ledger_status sqlite_chat_create_group(struct database *database,
                                             struct ledger_request *request)
 {
     const struct ledger_request_input *input = &request->input;
+    if (request->draft)
+        return sqlite_chat_drafts_are_open(database, request->draft)
+                   ? continue_group(database, request)
+                   : LEDGER_UNAVAILABLE;
     if (sqlite_members_access(database, input->chat, SLICE_NONE) == LEDGER_OK) {
         enum ledger_status status = return_existing_chat(database, request);
         /* the same answer as for an id that is not in use, so that it reveals no chat */
@@ -108,15 +165,8 @@ enum ledger_status sqlite_chat_create_group(struct database *database,
     }
     if (is_reserved_chat_id(input->chat))
         return LEDGER_INVALID;
-    if (insert_chat(database, request, LEDGER_CHAT_GROUP, input->ids, input->id_count) >
-        LEDGER_CHAT_MEMBERS_MAX)
-        return LEDGER_LIMIT;
-    if (sqlite_members_have_block(database, input->chat, input->user) ||
-        has_unwilling_member(database, input->chat, input->user))
-        return LEDGER_FORBIDDEN;
-    request->outcome.chat.created = true;
-    return sqlite_chats_read(database, request, input->chat, input->user, &SQLITE_CHAT_WITH_MEMBERS,
-                             &request->outcome.chat.chat);
+    request->unfinished = sqlite_chat_drafts_reserve(database, input->chat);
+    return request->unfinished ? LEDGER_OK : continue_group(database, request);
 }
 
 /* ---- direct chats ---- */
@@ -152,7 +202,8 @@ enum ledger_status sqlite_chat_create_direct(struct database *database,
     struct slice chat = claim_direct_chat(database, request, in_order ? input->user : input->other,
                                           in_order ? input->other : input->user);
     if (request->outcome.chat.created)
-        insert_chat(database, request, LEDGER_CHAT_DIRECT, &input->other, 1);
+        insert_chat(database, request, LEDGER_CHAT_DIRECT,
+                    insert_members(database, request, LEDGER_CHAT_DIRECT, &input->other, 1));
     return sqlite_chats_read(database, request, chat, input->user, &SQLITE_CHAT_WITH_PROFILES,
                              &request->outcome.chat.chat);
 }

@@ -62,13 +62,13 @@ static bool make_sqlite_queues(struct sqlite_ledger *self, size_t queue_max)
     struct random random;
     random_init_system(&random);
     struct ledger_request_queue_options options = {.count_max = queue_max,
-                                                   .large_cost = SQLITE_LEDGER_LARGE_COST,
+                                                   .slice_cost = SQLITE_LEDGER_SLICE_IDS + 1,
                                                    .seed = random_u64(&random),
                                                    .gauge = &metrics->writes_waiting,
                                                    .over_share = &metrics->over_share};
     if (!ledger_request_queue_init(&self->writes, &options))
         return false;
-    options.large_cost = UINT64_MAX; /* reads do not wait for each other's transactions */
+    options.slice_cost = UINT64_MAX; /* reads do not wait for each other's transactions */
     options.gauge = &metrics->reads_waiting;
     if (ledger_request_queue_init(&self->reads, &options))
         return true;

@@ -10,7 +10,8 @@
  * undo the others. No request is answered before its commit has returned.
  *
  * Both queues are fair among users (ledger_request_queue.h). A write that names very many ids, such as a chat of
- * ten thousand members, has a group of its own, between the groups of what else waits.
+ * ten thousand members, is done in slices of SQLITE_LEDGER_SLICE_IDS, each in a group with what else waits. Until the
+ * last slice is committed, nobody sees anything of it (sqlite_chat_drafts.h).
  *
  * When the store fails, the requests of the group are answered UNAVAILABLE and the cause is logged. The
  * next request reopens a connection whose file was damaged or has become unusable, at most once in
@@ -25,10 +26,10 @@
 
 enum {
     SQLITE_LEDGER_READERS = 2,
-    SQLITE_LEDGER_GROUP_TIME_US = 2000,    /* a group takes no more requests after it */
-    SQLITE_LEDGER_GROUP_MAX = 1024,        /* requests in one transaction */
-    SQLITE_LEDGER_LARGE_COST = 512,        /* a write that names more ids has a group of its own */
-    SQLITE_LEDGER_CHECKPOINT_PAGES = 2000, /* a log of this length is worth a checkpoint */
+    SQLITE_LEDGER_GROUP_TIME_US = 2000,         /* a group takes no more requests after it */
+    SQLITE_LEDGER_GROUP_MAX = 1024,             /* requests in one transaction */
+    SQLITE_LEDGER_SLICE_IDS = 256,              /* a write that names more ids is done in slices */
+    SQLITE_LEDGER_CHECKPOINT_PAGES = 2000,      /* a log of this length is worth a checkpoint */
     SQLITE_LEDGER_CHECKPOINT_PAGES_MAX = 16000, /* beyond it, a checkpoint waits for the readers */
     SQLITE_LEDGER_REOPEN_INTERVAL_MS = 250,
     SQLITE_LEDGER_ERROR_BYTES = 512,

@@ -185,8 +185,16 @@ static const char ROLES[] =
     "DROP INDEX chat_members_of_user;"
     "CREATE INDEX chat_members_listed ON chat_members (user_id, accepted, listed_ms, chat_id);";
 
-static const char *const migrations[] = {
-    PEOPLE, MESSAGES, MEMBERS_VERSION, SENT_COUNTS, REVOCATIONS, BLOCKED_BY, ROLES};
+/* Version 8: chats whose members are still being stored (sqlite_chat_drafts.h). */
+static const char CHAT_DRAFTS[] = "CREATE TABLE chat_drafts ("
+                                  "  draft_number INTEGER PRIMARY KEY AUTOINCREMENT,"
+                                  "  chat_id TEXT NOT NULL UNIQUE,"
+                                  "  abandoned INTEGER NOT NULL DEFAULT 0"
+                                  ") STRICT;"
+                                  "CREATE INDEX chat_drafts_abandoned ON chat_drafts (abandoned);";
+
+static const char *const migrations[] = {PEOPLE,      MESSAGES,   MEMBERS_VERSION, SENT_COUNTS,
+                                         REVOCATIONS, BLOCKED_BY, ROLES,           CHAT_DRAFTS};
 
 int sqlite_schema_version(void)
 {

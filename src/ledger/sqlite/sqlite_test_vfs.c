@@ -20,8 +20,9 @@ static struct {
     _Atomic bool skipping_sleeps;
     _Atomic int64_t skipped_us;
     pthread_mutex_t mutex;
-    pthread_cond_t changed; /* `holding` or `held` */
+    pthread_cond_t changed; /* one of the following */
     bool holding;
+    bool stepping; /* one held sync may return */
     unsigned held; /* syncs that wait */
 } layer = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -59,18 +60,30 @@ void test_vfs_hold_syncs(bool hold)
     pthread_mutex_unlock(&layer.mutex);
 }
 
-bool test_vfs_await_held_sync(void)
+static bool await_held_sync(bool step)
 {
     struct timespec limit;
     clock_gettime(CLOCK_REALTIME, &limit);
     limit.tv_sec += TEST_VFS_PATIENCE_SECONDS;
     pthread_mutex_lock(&layer.mutex);
-    while (!layer.held)
+    layer.stepping = step;
+    pthread_cond_broadcast(&layer.changed);
+    while (layer.stepping || !layer.held)
         if (pthread_cond_timedwait(&layer.changed, &layer.mutex, &limit) != 0)
             break;
-    bool held = layer.held > 0;
+    bool held = !layer.stepping && layer.held > 0;
     pthread_mutex_unlock(&layer.mutex);
     return held;
+}
+
+bool test_vfs_await_held_sync(void)
+{
+    return await_held_sync(false);
+}
+
+bool test_vfs_step_sync(void)
+{
+    return await_held_sync(true);
 }
 
 static sqlite3_file *vfs_inner(sqlite3_file *file)
@@ -105,9 +118,11 @@ static int vfs_sync(sqlite3_file *file, int flags)
     if (layer.holding) {
         layer.held++;
         pthread_cond_broadcast(&layer.changed);
-        while (layer.holding)
+        while (layer.holding && !layer.stepping)
             pthread_cond_wait(&layer.changed, &layer.mutex);
         layer.held--;
+        layer.stepping = false;
+        pthread_cond_broadcast(&layer.changed);
     }
     pthread_mutex_unlock(&layer.mutex);
     int code = layer.sync_code;

@@ -28,6 +28,9 @@ int64_t test_vfs_skipped_us(void);
 /* While held, a sync does not return. */
 void test_vfs_hold_syncs(bool hold);
 
+/* Lets the held sync return and waits until the next one is held. Returns false after TEST_VFS_PATIENCE_SECONDS. */
+bool test_vfs_step_sync(void);
+
 /* Waits until a sync is being held. Returns false after TEST_VFS_PATIENCE_SECONDS. */
 bool test_vfs_await_held_sync(void);
 

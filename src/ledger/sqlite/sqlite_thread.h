@@ -28,6 +28,8 @@ struct sqlite_thread {
     enum database_mode mode;
     struct ledger_request_queue *queue;
     uint64_t reopen_after_us; /* while the database is closed */
+    bool abandons_drafts;     /* the writer's: the next group first abandons all drafts */
+    bool clears_drafts;       /* the writer's: there may be abandoned drafts */
     pthread_t id;
     bool running;
 };

@@ -1,4 +1,5 @@
 /* The writer thread: it executes groups of requests, with one transaction and one disk sync per group. */
+#include "ledger/sqlite/sqlite_chat_drafts.h"
 #include "ledger/sqlite/sqlite_operations.h"
 #include "ledger/sqlite/sqlite_thread.h"
 #include "log/log.h"
@@ -35,12 +36,23 @@ static bool may_fail_after_writing(const struct ledger_request *request)
     }
 }
 
+/* A request that is done in slices leaves a draft behind when it fails. */
+static void abandon_request_draft(struct sqlite_thread *thread,
+                                  const struct ledger_request *request)
+{
+    if (!request->draft)
+        return;
+    sqlite_chat_drafts_abandon(&thread->database, request->draft);
+    thread->clears_drafts = true;
+}
+
 /* When SQLite itself fails, the whole group is lost, and its callers try again. */
 static void execute_write(struct sqlite_thread *thread, struct write_group *group,
                           struct ledger_request *request)
 {
     struct database *database = &thread->database;
-    if (atomic_load_explicit(&request->abandoned, memory_order_relaxed)) {
+    request->unfinished = false;
+    if (!request->draft && atomic_load_explicit(&request->abandoned, memory_order_relaxed)) {
         ledger_request_fail(request, LEDGER_TIMEOUT);
         return;
     }
@@ -59,6 +71,8 @@ static void execute_write(struct sqlite_thread *thread, struct write_group *grou
         database_run(database, RELEASE);
     assert(keep || savepoint || request->exhausted || database_failed(database) ||
            sqlite3_total_changes64(database->handle) == changes);
+    if (!keep)
+        abandon_request_draft(thread, request);
     bool half_done = !keep && !savepoint && request->exhausted;
     group->lost = database_failed(database) || half_done;
 }
@@ -124,6 +138,45 @@ static void count_group_answers(const struct sqlite_thread *thread, const struct
     }
 }
 
+/* Puts the requests of which a part remains back into the queue. */
+static void put_back_unfinished(struct sqlite_thread *thread, struct write_group *group)
+{
+    struct ledger_request **at = &group->first;
+    while (*at) {
+        struct ledger_request *request = *at, *next = request->next;
+        if (request->unfinished && ledger_request_queue_put_back(thread->queue, request)) {
+            *at = next;
+            continue;
+        }
+        if (request->unfinished) {
+            ledger_request_fail(request, LEDGER_UNAVAILABLE);
+            thread->abandons_drafts |= request->draft != 0;
+        }
+        at = &request->next;
+    }
+}
+
+static void fail_write_group(struct sqlite_thread *thread, struct write_group *group)
+{
+    for (struct ledger_request *request = group->first; request; request = request->next) {
+        ledger_request_fail(request, LEDGER_UNAVAILABLE);
+        request->unfinished = false;
+    }
+    thread->abandons_drafts = true;
+    thread->clears_drafts = false; /* until a group succeeds again */
+    sqlite_thread_failed(thread);
+}
+
+/* Does a part of the work that failed creations of chats have left. */
+static void tidy_chat_drafts(struct sqlite_thread *thread)
+{
+    if (thread->abandons_drafts)
+        sqlite_chat_drafts_abandon_all(&thread->database);
+    if (thread->abandons_drafts || thread->clears_drafts)
+        thread->clears_drafts = sqlite_chat_drafts_clear(&thread->database);
+    thread->abandons_drafts = false;
+}
+
 static void run_write_group(struct sqlite_thread *thread, struct ledger_request *chain)
 {
     struct database *database = &thread->database;
@@ -133,13 +186,13 @@ static void run_write_group(struct sqlite_thread *thread, struct ledger_request 
     if (ready && !begun)
         log_error("ledger_begin_failed", "error=%s",
                   log_sentence(slice_of(database->failure_text)));
-    group.lost = !begun;
+    if (begun)
+        tidy_chat_drafts(thread);
+    group.lost = !begun || database_failed(database);
     execute_write_group(thread, &group, chain);
-    if (!begun || !commit_write_group(thread, &group)) {
-        for (struct ledger_request *request = group.first; request; request = request->next)
-            ledger_request_fail(request, LEDGER_UNAVAILABLE);
-        sqlite_thread_failed(thread);
-    }
+    if (!begun || !commit_write_group(thread, &group))
+        fail_write_group(thread, &group);
+    put_back_unfinished(thread, &group);
     count_group_answers(thread, &group);
     ledger_request_finish(group.first);
 }
@@ -163,11 +216,21 @@ static void checkpoint_log_if_due(struct sqlite_thread *thread)
         sqlite_thread_failed(thread);
 }
 
+/* While drafts are to be cleared, the writer does not wait for requests. */
+static struct ledger_request *take_writes(struct sqlite_thread *thread)
+{
+    return thread->clears_drafts
+               ? ledger_request_queue_try_take(thread->queue, SQLITE_LEDGER_GROUP_MAX)
+               : ledger_request_queue_take(thread->queue, SQLITE_LEDGER_GROUP_MAX);
+}
+
 void *sqlite_writer_main(void *arg)
 {
     struct sqlite_thread *thread = arg;
     struct ledger_request *chain;
-    while ((chain = ledger_request_queue_take(thread->queue, SQLITE_LEDGER_GROUP_MAX))) {
+    thread->abandons_drafts = true;
+    thread->clears_drafts = sqlite_chat_drafts_exist(&thread->database);
+    while ((chain = take_writes(thread)) || thread->clears_drafts) {
         run_write_group(thread, chain);
         checkpoint_log_if_due(thread);
     }
