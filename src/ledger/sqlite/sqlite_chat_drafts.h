@@ -9,6 +9,9 @@
  *                     └────► abandoned: the creation was refused or failed, or the process ended
  *                              └──► cleared by the writer, slice by slice; then the id is free
  *
+ * The last slice reads all members once, to check their consent and to answer; that takes as long as storing a few
+ * slices.
+ *
  * When a group fails, and when the ledger opens, every draft is abandoned: the writer cannot tell which of them were
  * committed. Their requests find that out at their next turn. The number of a draft is never used again.
  */
