@@ -32,8 +32,7 @@ const char *budget_refusal_text(enum budget_class budget)
         [BUDGET_CHATS] = "too many new chats or chat members",
         [BUDGET_SETTINGS] = "too many changes of settings, contacts or blocks",
         [BUDGET_READS] = "too many queries, all devices together",
-        [BUDGET_SIGNALS] = "too many typing notices, read marks or call commands, all "
-                           "devices together",
+        [BUDGET_SIGNALS] = "too many typing notices, read marks or call commands",
         [BUDGET_CALLS] = "too many calls",
     };
     return TEXTS[budget];
