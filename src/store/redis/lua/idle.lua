@@ -12,6 +12,9 @@ if before[2] and before[1] ~= ARGV[6] then
   local member = lease_member(ARGV[5], before[1], before[2])
   local due = redis.call('ZSCORE', user_leases, member)
   redis.call('HSET', key, 'idle', ARGV[6])
-  if due and uncount_lease(member) then count_lease(ARGV[5], ARGV[6], before[2], due) end
+  if due then -- first the new one: a key that is emptied in between would come back without its lifetime
+    count_lease(ARGV[5], ARGV[6], before[2], due)
+    uncount_lease(member)
+  end
 end
 return update_presence(nil, ARGV[6] == '1' and 'idle' or 'active', 'online')
