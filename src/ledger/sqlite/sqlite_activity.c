@@ -41,6 +41,22 @@ static bool activity_page_ends_before(const struct sqlite_activity_page *page, i
                               sqlite_activity_page_entries(page)[count - 1].activity_ms);
 }
 
+/* Adds the chat of a row: its id, bound and activity. Returns false when no later row can be on the page. */
+static bool add_listed_chat(struct ledger_request *request, struct sqlite_activity_page *page,
+                            struct query *row, const struct sqlite_activity_entry *after)
+{
+    int64_t listed_ms = query_int(row, 1), activity_ms = query_int(row, 2);
+    bool is_large = listed_ms == SQLITE_ACTIVITY_LARGE;
+    if (!is_large && activity_page_ends_before(page, listed_ms))
+        return false;
+    if (!is_large && activity_ms < listed_ms)
+        activity_ms = listed_ms; /* a lost counter was repaired */
+    struct sqlite_activity_entry entry = {query_text(row, 0), activity_ms};
+    if (!after || activity_comes_before(after, &entry))
+        keep_activity_entry(request, page, entry);
+    return true;
+}
+
 /* Adds the chats of one tier whose bound is within a range. A draft has neither a counter nor a row in `chats`. */
 static void scan_activity_range(struct database *database, struct ledger_request *request,
                                 struct sqlite_activity_page *page, struct slice user,
@@ -58,18 +74,48 @@ static void scan_activity_range(struct database *database, struct ledger_request
     query_bind_int(&query, tier);
     query_bind_int(&query, least_ms);
     query_bind_int(&query, most_ms);
+    while (query_next(&query) && add_listed_chat(request, page, &query, after))
+        continue;
+    query_end(&query);
+}
+
+/* Moves the ids of a page to `ids` and empties the page for the next tier. */
+static void take_page_ids(struct ledger_request *request, struct sqlite_activity_page *page,
+                          struct ledger_request_array *ids)
+{
+    size_t left = page->count_max - page->entries.count;
+    for (size_t i = 0; i < page->entries.count; i++) {
+        struct slice *id = ledger_request_array_push(request, ids, sizeof(*id));
+        if (id)
+            *id = sqlite_activity_page_entries(page)[i].chat;
+    }
+    *page = (struct sqlite_activity_page){.count_max = left};
+}
+
+struct id_list sqlite_activity_first(struct database *database, struct ledger_request *request,
+                                     struct slice user, size_t count_max)
+{
+    static const char SELECT_FIRST[] =
+        "SELECT m.chat_id, m.listed_ms, k.activity_ms, m.accepted FROM chat_members m "
+        "LEFT JOIN chat_counters k ON k.chat_id = m.chat_id "
+        "WHERE m.user_id = ? AND"
+        "  (k.chat_id IS NOT NULL OR"
+        "   EXISTS (SELECT 1 FROM chats c WHERE c.chat_id = m.chat_id)) "
+        "ORDER BY m.accepted DESC, m.listed_ms DESC";
+    struct sqlite_activity_page page = {.count_max = count_max};
+    struct ledger_request_array ids = {0};
+    int64_t tier = SQLITE_ACTIVITY_ACCEPTED;
+    struct query query = query_open_texts(database, SELECT_FIRST, user, SLICE_NONE, SLICE_NONE);
     while (query_next(&query)) {
-        int64_t listed_ms = query_int(&query, 1), activity_ms = query_int(&query, 2);
-        bool is_large = listed_ms == SQLITE_ACTIVITY_LARGE;
-        if (!is_large && activity_page_ends_before(page, listed_ms))
+        if (query_int(&query, 3) != tier)
+            take_page_ids(request, &page, &ids);
+        tier = query_int(&query, 3);
+        if (page.count_max == 0 || !add_listed_chat(request, &page, &query, NULL))
             break;
-        if (!is_large && activity_ms < listed_ms)
-            activity_ms = listed_ms; /* a lost counter was repaired */
-        struct sqlite_activity_entry entry = {query_text(&query, 0), activity_ms};
-        if (!after || activity_comes_before(after, &entry))
-            keep_activity_entry(request, page, entry);
     }
     query_end(&query);
+    take_page_ids(request, &page, &ids);
+    return (struct id_list){ids.items, ids.count};
 }
 
 void sqlite_activity_page_add(struct database *database, struct ledger_request *request,

@@ -16,6 +16,7 @@
 #ifndef ROLLCALL_LEDGER_SQLITE_SQLITE_ACTIVITY_H
 #define ROLLCALL_LEDGER_SQLITE_SQLITE_ACTIVITY_H
 
+#include "base/id_list.h"
 #include "ledger/ledger_request.h"
 #include "ledger/sqlite/database.h"
 
@@ -47,6 +48,10 @@ void sqlite_activity_page_add(struct database *database, struct ledger_request *
                               struct sqlite_activity_page *page, struct slice user,
                               enum sqlite_activity_tier tier,
                               const struct sqlite_activity_entry *after);
+
+/* Returns the ids of the user's first chats, accepted ones before others, by activity within each tier. */
+struct id_list sqlite_activity_first(struct database *database, struct ledger_request *request,
+                                     struct slice user, size_t count_max);
 
 /* Returns the activity of a chat as it is now; 0 when it is unknown. */
 int64_t sqlite_activity_of_chat(struct database *database, struct slice chat);

@@ -63,49 +63,41 @@ enum ledger_status sqlite_users_appearances(struct database *database,
     return LEDGER_OK;
 }
 
-/* Accepted chats first, so that chats which others force on the user displace none of them. */
-static struct id_list read_graph_chats(struct database *database, struct ledger_request *request)
+/* Reads all three lists of users at once, because a graph is read with every change of a user without one in the
+ * cache. */
+static void read_graph_users(struct database *database, struct ledger_request *request,
+                             struct ledger_graph_outcome *outcome)
 {
-    static const enum sqlite_activity_tier tiers[] = {SQLITE_ACTIVITY_ACCEPTED,
-                                                      SQLITE_ACTIVITY_NOT_ACCEPTED};
-    struct ledger_request_array ids = {0};
-    for (size_t i = 0; i < 2 && ids.count < request->input.limit; i++) {
-        struct sqlite_activity_page page = {.count_max = request->input.limit - ids.count};
-        sqlite_activity_page_add(database, request, &page, request->input.user, tiers[i], NULL);
-        for (size_t k = 0; k < page.entries.count; k++) {
-            struct slice *id = ledger_request_array_push(request, &ids, sizeof(*id));
-            if (id)
-                *id = sqlite_activity_page_entries(&page)[k].chat;
-        }
+    static const char SELECT_USERS[] =
+        "SELECT 0, contact_id FROM contacts WHERE user_id = ?1 "
+        "UNION ALL SELECT 1, blocked_id FROM blocks WHERE user_id = ?1 "
+        "UNION ALL SELECT 2, user_id FROM blocks WHERE blocked_id = ?1";
+    struct id_list *lists[] = {&outcome->contacts, &outcome->blocked, &outcome->blocked_by};
+    struct ledger_request_array arrays[3] = {0};
+    struct query query =
+        query_open_texts(database, SELECT_USERS, request->input.user, SLICE_NONE, SLICE_NONE);
+    while (query_next(&query) && arrays[2].count < LEDGER_BLOCKS_MAX) {
+        struct slice *id =
+            ledger_request_array_push(request, &arrays[query_int(&query, 0)], sizeof(*id));
+        if (id)
+            *id = ledger_request_copy(request, query_text(&query, 1));
     }
-    struct id_list chats = {ids.items, ids.count};
-    id_list_sort(&chats);
-    return chats;
+    query_end(&query);
+    for (size_t i = 0; i < 3; i++) {
+        *lists[i] = (struct id_list){arrays[i].items, arrays[i].count};
+        id_list_sort(lists[i]);
+    }
 }
 
+/* Accepted chats come first, so that chats which others force on the user displace none of them. */
 enum ledger_status sqlite_users_graph(struct database *database, struct ledger_request *request)
 {
-    static const char SELECT_CONTACTS[] =
-        "SELECT contact_id FROM contacts WHERE user_id = ? ORDER BY contact_id";
-    static const char SELECT_BLOCKED[] =
-        "SELECT blocked_id FROM blocks WHERE user_id = ? ORDER BY blocked_id";
-    static const char SELECT_BLOCKED_BY[] =
-        "SELECT user_id FROM blocks WHERE blocked_id = ? ORDER BY user_id LIMIT ?";
-    struct slice user = request->input.user;
     struct ledger_graph_outcome *outcome = &request->outcome.graph;
-    outcome->settings = read_user_settings(database, request, user, NULL);
-    outcome->contacts.ids = sqlite_operations_read_ids(
-        request, query_open_texts(database, SELECT_CONTACTS, user, SLICE_NONE, SLICE_NONE),
-        &outcome->contacts.count);
-    outcome->blocked.ids = sqlite_operations_read_ids(
-        request, query_open_texts(database, SELECT_BLOCKED, user, SLICE_NONE, SLICE_NONE),
-        &outcome->blocked.count);
-    struct query blocked_by =
-        query_open_texts(database, SELECT_BLOCKED_BY, user, SLICE_NONE, SLICE_NONE);
-    query_bind_int(&blocked_by, LEDGER_BLOCKS_MAX);
-    outcome->blocked_by.ids =
-        sqlite_operations_read_ids(request, blocked_by, &outcome->blocked_by.count);
-    outcome->chats = read_graph_chats(database, request);
+    outcome->settings = read_user_settings(database, request, request->input.user, NULL);
+    read_graph_users(database, request, outcome);
+    outcome->chats =
+        sqlite_activity_first(database, request, request->input.user, request->input.limit);
+    id_list_sort(&outcome->chats);
     return LEDGER_OK;
 }
 
