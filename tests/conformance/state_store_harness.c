@@ -59,10 +59,18 @@ void harness_assert_time(const struct harness *harness, int64_t actual_ms, int64
 
 /* ---- one operation, one answer ---- */
 
+/* An operation may take long on a busy machine. */
+static void assert_happened_during_operation(const struct harness *harness, int64_t at_ms)
+{
+    assert_true(at_ms >= harness->began_ms - harness->backend->tolerance_ms);
+    assert_true(at_ms <= harness_wall_ms(harness) + harness->backend->tolerance_ms);
+}
+
 static void begin_operation(struct harness *harness)
 {
     assert_false(harness->waiting);
     harness->waiting = true;
+    harness->began_ms = harness_wall_ms(harness);
     harness->count = 0;
     harness->texts_len = 0;
 }
@@ -134,7 +142,7 @@ static struct state_transition await_transition(struct harness *harness, struct 
     await_answer(harness);
     const struct state_transition *transition = &harness->transitions[0];
     assert_true(slice_equal(transition->presence.user_id, user));
-    harness_assert_time(harness, transition->at_ms, harness_wall_ms(harness));
+    assert_happened_during_operation(harness, transition->at_ms);
     check_version(harness, &transition->presence, transition->changed);
     return *transition;
 }
@@ -418,7 +426,7 @@ size_t harness_reap(struct harness *harness, size_t port, size_t max)
     for (size_t i = 0; i < harness->count; i++) {
         const struct state_transition *transition = &harness->transitions[i];
         check_version(harness, &transition->presence, transition->changed);
-        harness_assert_time(harness, transition->at_ms, harness_wall_ms(harness));
+        assert_happened_during_operation(harness, transition->at_ms);
     }
     return harness->count;
 }

@@ -33,6 +33,7 @@ struct harness {
     const struct state_store_suite_backend *backend;
     struct state_store *ports[HARNESS_PORTS];
     bool waiting;
+    int64_t began_ms; /* wall clock: the operation that waits */
     /* The versions of the last HARNESS_USERS_MAX users; the oldest is replaced. */
     struct harness_user users[HARNESS_USERS_MAX];
     size_t user_count;
