@@ -9,11 +9,8 @@
 
 #include <cmocka.h>
 
-enum { RECEIVED_BYTES_MAX = 1024 };
-
 static struct world world;
 static struct client alice, bob, carol;
-static char received[RECEIVED_BYTES_MAX];
 
 static int open_world(void **unused)
 {
@@ -36,31 +33,6 @@ static int close_world(void **unused)
     return 0;
 }
 
-static void connect_socketio(struct client *client, const char *user)
-{
-    char token[WORLD_TOKEN_BYTES_MAX], query[WORLD_TOKEN_BYTES_MAX + 16];
-    world_token(&world, user, "", 3600000, token);
-    snprintf(query, sizeof(query), "&access_token=%s", token);
-    assert_int_equal(client_dial_socketio(client, &world, query, 0), 101);
-    client_send(client, "40");
-    while (client_next(client) == CLIENT_TEXT)
-        continue;
-}
-
-/* Returns the names of the events that came, each followed by a blank. */
-static const char *events(struct client *client)
-{
-    received[0] = '\0';
-    while (client_next(client) == CLIENT_TEXT) {
-        const char *name = strstr(client->text, "[\"");
-        const char *end = name ? strchr(name + 2, '"') : NULL;
-        assert_non_null(end);
-        strncat(received, name + 2, (size_t)(end - name - 2));
-        strcat(received, " ");
-    }
-    return received;
-}
-
 static void open_chat(struct client *client, const char *chat)
 {
     char packet[128];
@@ -73,21 +45,22 @@ static void open_chat(struct client *client, const char *chat)
 static void contacts_get_announcements_of_online_calls_and_offline(void **unused)
 {
     (void)unused;
-    connect_socketio(&alice, "alice");
+    client_connect_socketio(&alice, &world, "alice");
     client_connect(&bob, &world, "bob");
-    assert_string_equal(events(&alice), "friend_online presence_changed ");
+    assert_string_equal(client_event_names(&alice), "friend_online presence_changed ");
     client_send(&bob, "{\"type\":\"heartbeat\",\"active\":false}");
-    assert_string_equal(events(&alice), "presence_changed "); /* going idle announces nothing */
+    assert_string_equal(client_event_names(&alice),
+                        "presence_changed "); /* going idle announces nothing */
     client_send(&bob, "{\"type\":\"heartbeat\",\"active\":true}");
-    assert_string_equal(events(&alice), "presence_changed ");
+    assert_string_equal(client_event_names(&alice), "presence_changed ");
     client_hang_up(&bob);
-    assert_string_equal(events(&alice), "friend_offline presence_changed ");
-    connect_socketio(&bob, "bob");
-    events(&alice);
+    assert_string_equal(client_event_names(&alice), "friend_offline presence_changed ");
+    client_connect_socketio(&bob, &world, "bob");
+    client_event_names(&alice);
     client_send(&bob, "42[\"call:start\"]");
-    assert_string_equal(events(&alice), "friend_in_call presence_changed ");
+    assert_string_equal(client_event_names(&alice), "friend_in_call presence_changed ");
     client_send(&bob, "42[\"call:end\"]");
-    assert_string_equal(events(&alice), "friend_out_of_call presence_changed ");
+    assert_string_equal(client_event_names(&alice), "friend_out_of_call presence_changed ");
     client_hang_up(&bob);
     client_hang_up(&alice);
 }
@@ -95,12 +68,12 @@ static void contacts_get_announcements_of_online_calls_and_offline(void **unused
 static void a_second_device_of_an_away_user_announces_nothing(void **unused)
 {
     (void)unused;
-    connect_socketio(&alice, "alice");
+    client_connect_socketio(&alice, &world, "alice");
     client_connect(&bob, &world, "bob");
     client_send(&bob, "{\"type\":\"heartbeat\",\"active\":false}");
-    events(&alice);
+    client_event_names(&alice);
     client_connect(&carol, &world, "bob");
-    assert_string_equal(events(&alice), "presence_changed ");
+    assert_string_equal(client_event_names(&alice), "presence_changed ");
     client_hang_up(&carol);
     client_hang_up(&bob);
     client_hang_up(&alice);
@@ -109,13 +82,14 @@ static void a_second_device_of_an_away_user_announces_nothing(void **unused)
 static void chat_members_get_online_and_offline_once(void **unused)
 {
     (void)unused;
-    connect_socketio(&alice, "alice");
+    client_connect_socketio(&alice, &world, "alice");
     open_chat(&alice, "team");
     open_chat(&alice, "hall");
     client_connect(&bob, &world, "bob");
-    assert_string_equal(events(&alice), "friend_online USER_ONLINE presence_changed ");
+    assert_string_equal(client_event_names(&alice), "friend_online USER_ONLINE presence_changed ");
     client_hang_up(&bob);
-    assert_string_equal(events(&alice), "friend_offline USER_OFFLINE presence_changed ");
+    assert_string_equal(client_event_names(&alice),
+                        "friend_offline USER_OFFLINE presence_changed ");
     client_hang_up(&alice);
 }
 
@@ -129,28 +103,28 @@ static void contact_and_chat_as_sources_make_one_chat_event(void **unused)
 static void other_members_get_announcements_of_a_user_visible_to_everybody(void **unused)
 {
     (void)unused;
-    connect_socketio(&carol, "carol");
+    client_connect_socketio(&carol, &world, "carol");
     open_chat(&carol, "team");
     client_connect(&bob, &world, "bob");
-    assert_string_equal(events(&carol), "");
+    assert_string_equal(client_event_names(&carol), "");
     client_hang_up(&bob);
     fake_ledger_show(&world.ledger, "bob", LEDGER_VISIBLE_EVERYONE, LEDGER_VISIBLE_EVERYONE);
     graph_reader_drop(&world.presence->graphs, SLICE("bob"));
     client_connect(&bob, &world, "bob");
-    assert_string_equal(events(&carol), "USER_ONLINE presence_changed ");
+    assert_string_equal(client_event_names(&carol), "USER_ONLINE presence_changed ");
     client_hang_up(&bob);
-    assert_string_equal(events(&carol), "USER_OFFLINE presence_changed ");
+    assert_string_equal(client_event_names(&carol), "USER_OFFLINE presence_changed ");
     client_hang_up(&carol);
 }
 
 static void a_subscriber_who_is_a_contact_gets_the_contact_event_too(void **unused)
 {
     (void)unused;
-    connect_socketio(&alice, "alice");
+    client_connect_socketio(&alice, &world, "alice");
     client_send(&alice, "420[\"subscribe_presence\",{\"user_ids\":[\"bob\"]}]");
     assert_int_equal(client_next(&alice), CLIENT_TEXT);
     client_connect(&bob, &world, "bob");
-    assert_string_equal(events(&alice), "presence_changed friend_online ");
+    assert_string_equal(client_event_names(&alice), "presence_changed friend_online ");
     client_hang_up(&bob);
     client_hang_up(&alice);
 }
@@ -159,7 +133,7 @@ static void native_clients_get_only_the_change(void **unused)
 {
     (void)unused;
     client_connect(&alice, &world, "alice");
-    connect_socketio(&bob, "bob");
+    client_connect_socketio(&bob, &world, "bob");
     client_expect(&alice, "presence_changed");
     client_expect_nothing(&alice);
     client_hang_up(&bob);

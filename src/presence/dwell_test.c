@@ -10,11 +10,10 @@
 
 #include <cmocka.h>
 
-enum { DWELL_MS = 1000, RECEIVED_BYTES_MAX = 1024 };
+enum { DWELL_MS = 1000 };
 
 static struct world world;
 static struct client alice, bob;
-static char received[RECEIVED_BYTES_MAX];
 
 static int open_world(void **unused)
 {
@@ -37,31 +36,6 @@ static void subscribe_to_bob(void)
     client_connect(&alice, &world, "alice");
     client_send(&alice, "{\"type\":\"subscribe_presence\",\"user_ids\":[\"bob\"]}");
     client_expect(&alice, "presence_snapshot");
-}
-
-static void connect_socketio(struct client *client, const char *user)
-{
-    char token[WORLD_TOKEN_BYTES_MAX], query[WORLD_TOKEN_BYTES_MAX + 16];
-    world_token(&world, user, "", 3600000, token);
-    snprintf(query, sizeof(query), "&access_token=%s", token);
-    assert_int_equal(client_dial_socketio(client, &world, query, 0), 101);
-    client_send(client, "40");
-    while (client_next(client) == CLIENT_TEXT)
-        continue;
-}
-
-/* Returns the names of the Socket.IO events that came, each followed by a blank. */
-static const char *events(struct client *client)
-{
-    received[0] = '\0';
-    while (client_next(client) == CLIENT_TEXT) {
-        const char *name = strstr(client->text, "[\"");
-        const char *end = name ? strchr(name + 2, '"') : NULL;
-        assert_non_null(end);
-        strncat(received, name + 2, (size_t)(end - name - 2));
-        strcat(received, " ");
-    }
-    return received;
 }
 
 static void flap(size_t times)
@@ -147,15 +121,15 @@ static void last_seen_is_stored_while_the_change_is_held(void **unused)
 static void an_announcement_compares_with_what_was_announced(void **unused)
 {
     (void)unused;
-    connect_socketio(&alice, "alice");
+    client_connect_socketio(&alice, &world, "alice");
     client_connect(&bob, &world, "bob");
-    assert_string_equal(events(&alice), "friend_online presence_changed ");
+    assert_string_equal(client_event_names(&alice), "friend_online presence_changed ");
     flap(2);
     world_advance(&world, DWELL_MS);
-    assert_string_equal(events(&alice), "presence_changed ");
+    assert_string_equal(client_event_names(&alice), "presence_changed ");
     client_hang_up(&bob);
     world_advance(&world, DWELL_MS);
-    assert_string_equal(events(&alice), "friend_offline presence_changed ");
+    assert_string_equal(client_event_names(&alice), "friend_offline presence_changed ");
     client_hang_up(&alice);
 }
 
@@ -168,13 +142,13 @@ static void ignore(void *arg, bool stored)
 static void a_call_begun_while_held_is_announced_with_the_state(void **unused)
 {
     (void)unused;
-    connect_socketio(&alice, "alice");
+    client_connect_socketio(&alice, &world, "alice");
     client_connect(&bob, &world, "bob");
-    events(&alice);
+    client_event_names(&alice);
     presence_set_call(world.presence, SLICE("bob"), true, ignore, NULL);
-    assert_string_equal(events(&alice), "");
+    assert_string_equal(client_event_names(&alice), "");
     world_advance(&world, DWELL_MS);
-    assert_string_equal(events(&alice), "friend_in_call presence_changed ");
+    assert_string_equal(client_event_names(&alice), "friend_in_call presence_changed ");
     client_hang_up(&bob);
     client_hang_up(&alice);
 }
@@ -192,14 +166,14 @@ static struct presence_change change_of_bob(enum presence_status status, int64_t
 static void a_state_that_another_gateway_contradicted_is_announced_again(void **unused)
 {
     (void)unused;
-    connect_socketio(&alice, "alice");
+    client_connect_socketio(&alice, &world, "alice");
     client_connect(&bob, &world, "bob");
-    events(&alice);
+    client_event_names(&alice);
     struct presence_change again =
         change_of_bob(PRESENCE_ONLINE, INT64_MAX, PRESENCE_ANNOUNCE_ONLINE);
     assert_false(dwell_admit(&world.presence->dwell, &again));
     world_advance(&world, DWELL_MS);
-    assert_string_equal(events(&alice), "friend_online presence_changed ");
+    assert_string_equal(client_event_names(&alice), "friend_online presence_changed ");
     client_hang_up(&bob);
     client_hang_up(&alice);
 }

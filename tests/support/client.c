@@ -71,6 +71,32 @@ unsigned client_dial_socketio(struct client *client, struct world *world, const 
     return client_response(client);
 }
 
+void client_connect_socketio(struct client *client, struct world *world, const char *user)
+{
+    char token[WORLD_TOKEN_BYTES_MAX], query[WORLD_TOKEN_BYTES_MAX + 16];
+    world_token(world, user, "", 3600000, token);
+    snprintf(query, sizeof(query), "&access_token=%s", token);
+    assert_int_equal(client_dial_socketio(client, world, query, 0), 101);
+    client_send(client, "40");
+    while (client_next(client) == CLIENT_TEXT)
+        continue;
+}
+
+const char *client_event_names(struct client *client)
+{
+    static char names[1024];
+    size_t len = 0;
+    names[0] = '\0';
+    while (client_next(client) == CLIENT_TEXT) {
+        const char *name = strstr(client->text, "[\"");
+        const char *end = name ? strchr(name + 2, '"') : NULL;
+        assert_non_null(end);
+        assert_true(len + (size_t)(end - name) < sizeof(names));
+        len += (size_t)sprintf(names + len, "%.*s ", (int)(end - name - 2), name + 2);
+    }
+    return names;
+}
+
 void client_dial_polling(struct client *client, struct world *world, const char *method,
                          const char *sid, size_t body_len, const char *body)
 {

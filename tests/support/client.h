@@ -51,6 +51,12 @@ unsigned client_response(struct client *client);
 unsigned client_dial_socketio(struct client *client, struct world *world, const char *query,
                               int send_bytes);
 
+/* Connects by a Socket.IO WebSocket, joins, and takes what came with it. */
+void client_connect_socketio(struct client *client, struct world *world, const char *user);
+
+/* Returns the names of the Socket.IO events that have come, each followed by a blank; valid until the next call. */
+const char *client_event_names(struct client *client);
+
 /* Dials and sends a Socket.IO polling request, whose head declares a body of `body_len` bytes. `sid` is "" for
  * a new Engine.IO session; client_find_sid() reads it from the response, and returns false if there is none. */
 void client_dial_polling(struct client *client, struct world *world, const char *method,

@@ -58,9 +58,19 @@ static void start_call_operation(struct call_store *store, const struct call_ope
 
 /* ---- the port ---- */
 
-static void start_call_request(struct call_store *store, const struct call_operation *plan)
+static void start_call_request(struct call_store *store, struct slice id,
+                               const struct call_device *caller, struct slice callee, bool unheard,
+                               call_answer_done done, void *arg)
 {
-    struct call_operation *operation = begin_call_operation(store, plan);
+    struct call_operation *operation =
+        begin_call_operation(store, &(struct call_operation){.done = done,
+                                                             .arg = arg,
+                                                             .id = id,
+                                                             .user = caller->user_id,
+                                                             .device = caller->device_id,
+                                                             .callee = callee,
+                                                             .conn_id = caller->conn_id,
+                                                             .unheard = unheard});
     if (operation)
         redis_call_request(operation);
 }
@@ -69,27 +79,14 @@ static void redis_call_store_request(struct call_store *store, struct slice id,
                                      const struct call_device *caller, struct slice callee,
                                      call_answer_done done, void *arg)
 {
-    start_call_request(store, &(struct call_operation){.done = done,
-                                                       .arg = arg,
-                                                       .id = id,
-                                                       .user = caller->user_id,
-                                                       .device = caller->device_id,
-                                                       .callee = callee,
-                                                       .conn_id = caller->conn_id});
+    start_call_request(store, id, caller, callee, false, done, arg);
 }
 
 static void redis_call_store_ring_unheard(struct call_store *store, struct slice id,
                                           const struct call_device *caller, struct slice callee,
                                           call_answer_done done, void *arg)
 {
-    start_call_request(store, &(struct call_operation){.done = done,
-                                                       .arg = arg,
-                                                       .id = id,
-                                                       .user = caller->user_id,
-                                                       .device = caller->device_id,
-                                                       .callee = callee,
-                                                       .conn_id = caller->conn_id,
-                                                       .unheard = true});
+    start_call_request(store, id, caller, callee, true, done, arg);
 }
 
 static void redis_call_store_declare(struct call_store *store, struct slice id,
