@@ -112,7 +112,7 @@ enum {
     ROW(HELD_MESSAGE_BYTES, "gateway_held_message_bytes", SUM,                                     \
         "Bytes held for messages that have not arrived completely")                                \
     ROW(HELD_BODY_BYTES, "gateway_held_body_bytes", SUM, "Bytes held for bodies of HTTP requests") \
-    ROW(HELD_PARKED_BYTES, "gateway_held_parked_bytes", SUM, "Bytes held for parked sessions")      \
+    ROW(HELD_PARKED_BYTES, "gateway_held_parked_bytes", SUM, "Bytes held for parked sessions")     \
     ROW(MESSAGES_UNFINISHED, "gateway_messages_unfinished", COUNTER,                               \
         "Connections closed, and requests refused, because a message or body took too long")       \
     ROW(MEMORY_SHED, "gateway_memory_shed", COUNTER, "Connections closed to free memory")          \
