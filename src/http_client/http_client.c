@@ -129,16 +129,44 @@ static bool set_transfer_callbacks(struct http_transfer *transfer)
            curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer) == CURLE_OK;
 }
 
+static bool add_transfer_header(struct http_transfer *transfer, const char *line)
+{
+    struct curl_slist *headers = curl_slist_append(transfer->headers, line);
+    if (headers)
+        transfer->headers = headers;
+    return headers != NULL;
+}
+
+static bool add_session_token(struct http_transfer *transfer, const char *token)
+{
+    struct buffer line = BUFFER_INIT;
+    buffer_append_text(&line, "X-Amz-Security-Token: ");
+    buffer_append_text(&line, token);
+    buffer_append_byte(&line, '\0');
+    bool added = !line.failed && add_transfer_header(transfer, line.data);
+    buffer_free(&line);
+    return added;
+}
+
+static bool set_transfer_signing(struct http_transfer *transfer,
+                                 const struct http_client_signing *signing)
+{
+    CURL *easy = transfer->easy;
+    return curl_easy_setopt(easy, CURLOPT_AWS_SIGV4, signing->scope) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_USERNAME, signing->access_key_id) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_PASSWORD, signing->secret_access_key) == CURLE_OK &&
+           (!signing->session_token || add_session_token(transfer, signing->session_token));
+}
+
 static bool set_transfer_request(struct http_transfer *transfer,
                                  const struct http_client_request *request)
 {
     CURL *easy = transfer->easy;
-    for (size_t i = 0; request->headers && request->headers[i]; i++) {
-        struct curl_slist *headers = curl_slist_append(transfer->headers, request->headers[i]);
-        if (!headers)
+    for (size_t i = 0; request->headers && request->headers[i]; i++)
+        if (!add_transfer_header(transfer, request->headers[i]))
             return false;
-        transfer->headers = headers;
-    }
+    if (request->signing && !set_transfer_signing(transfer, request->signing))
+        return false;
     bool set = curl_easy_setopt(easy, CURLOPT_URL, request->url) == CURLE_OK &&
                curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->headers) == CURLE_OK;
     if (request->body.len)

@@ -7,7 +7,8 @@
  * Bounds: requests in flight (further ones are refused at once), and for each request its time, its response's body
  * and its response's head (HTTP_CLIENT_HEAD_BYTES_MAX). Redirects are not followed and proxies are not used, so that
  * a request goes where its URL says. Certificates and host names are verified. Connections are kept for the next
- * request.
+ * request; when the server has closed a kept one without a byte of answer, the request is sent again on a new one, so
+ * a server may see a request twice that completes once.
  *
  * Threading: the loop's thread only. Ownership: a request is borrowed until http_client_send() returns, a response until
  * done() returns. done() may send further requests, but not free the client.
@@ -26,11 +27,21 @@ enum { HTTP_CLIENT_HEAD_BYTES_MAX = 64 * 1024, HTTP_CLIENT_ERROR_TEXT_MAX = 256 
 
 struct http_client;
 
+/* How to sign a request with AWS Signature Version 4. The request has a body, names its Content-Type and has no query.
+ * Its headers neither leave a value empty nor name X-Amz-Date or X-Amz-Security-Token, which are added here. */
+struct http_client_signing {
+    const char *scope; /* "aws:amz:REGION:SERVICE" */
+    const char *access_key_id;
+    const char *secret_access_key;
+    const char *session_token; /* NULL: none */
+};
+
 struct http_client_request {
     const char *method;
     const char *url;            /* http or https */
     const char *const *headers; /* lines "Name: value", the last one followed by NULL; NULL: none */
     struct slice body;
+    const struct http_client_signing *signing; /* NULL: unsigned */
     const char *ca_file; /* whose certificates are trusted; NULL: the system's */
     int64_t time_limit_ms;
     size_t body_bytes_max;       /* of the response */

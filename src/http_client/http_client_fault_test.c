@@ -68,8 +68,13 @@ static size_t request_once(alloc_fault_start fail_at, size_t n)
     struct loop loop;
     listen_on_loopback(&server);
     assert_true(loop_init(&loop));
-    struct http_client_request request = {
-        .method = "GET", .url = server.url, .time_limit_ms = 20000, .body_bytes_max = 100};
+    struct http_client_signing signing = {"aws:amz:here:dynamodb", "key", "secret", "token"};
+    struct http_client_request request = {.method = "POST",
+                                          .url = server.url,
+                                          .body = SLICE("{}"),
+                                          .signing = &signing,
+                                          .time_limit_ms = 20000,
+                                          .body_bytes_max = 100};
     fail_at(n);
     struct http_client *client = http_client_make(&loop, 1);
     bool sent = client && http_client_send(client, &request, on_fault_response, &outcome);
@@ -92,9 +97,9 @@ static size_t request_once(alloc_fault_start fail_at, size_t n)
 static void request_without_memory_is_refused_or_completed_once(void **state)
 {
     (void)state;
-    /* the client, the transfer and the body */
-    assert_true(alloc_fault_sweep(alloc_fault_after, request_once) > 3);
-    assert_true(alloc_fault_sweep(alloc_fault_from, request_once) > 3);
+    /* the client, the transfer, the session token and the body */
+    assert_true(alloc_fault_sweep(alloc_fault_after, request_once) > 4);
+    assert_true(alloc_fault_sweep(alloc_fault_from, request_once) > 4);
 }
 
 int main(void)
