@@ -96,27 +96,15 @@ static unsigned count_named_members(struct fields_scratch *fields, struct buffer
     return members;
 }
 
-/* Each MEMBERS_PER_CHAT_COST members of a new chat, besides its creator, count as one more chat. */
-static unsigned cost_of_members(size_t count)
-{
-    return BUDGET_ONE + (unsigned)(count / MEMBERS_PER_CHAT_COST) * BUDGET_ONE;
-}
-
-/* A copy of the body is read, because
- * reading unescapes keys in place and the resource reads them again. */
+/* Each MEMBERS_PER_CHAT_COST members of a new chat, besides its creator, count as one more chat. A copy of the body is
+ * read, because reading unescapes keys in place and the resource reads them again. */
 static unsigned cost_of_chat(struct exchange *exchange)
 {
     struct buffer copy = BUFFER_INIT;
     buffer_append(&copy, exchange->body.data, exchange->body.len);
     unsigned members = count_named_members(&api_context_of(exchange)->sessions->scratch, &copy);
     buffer_free(&copy);
-    return cost_of_members(members);
-}
-
-void api_budget_refund_chat(struct exchange *exchange, size_t member_count)
-{
-    budget_refund(budgets_of(exchange), BUDGET_CHATS, exchange_user(exchange),
-                  cost_of_members(member_count ? member_count - 1 : 0));
+    return BUDGET_ONE + members / MEMBERS_PER_CHAT_COST * BUDGET_ONE;
 }
 
 static unsigned cost_of_request(struct exchange *exchange)
@@ -145,9 +133,17 @@ void api_budget_serve(struct exchange *exchange)
     if (is_users && !budget_take(budgets_of(exchange), BUDGET_REST, exchange_user(exchange),
                                  BUDGET_ONE, &retry_after_ms))
         refuse_request(exchange, BUDGET_REST, retry_after_ms);
-    else if (is_users && exchange->route->budget != BUDGET_NONE)
+    else if (is_users && exchange->route->budget != BUDGET_NONE) {
+        exchange->paid = cost_of_request(exchange);
         budget_ask(budgets_of(exchange), exchange->route->budget, exchange_user(exchange),
-                   cost_of_request(exchange), on_request_paid, exchange);
-    else
+                   exchange->paid, on_request_paid, exchange);
+    } else
         exchange->route->handle(exchange);
+}
+
+void api_budget_refund(struct exchange *exchange)
+{
+    budget_refund(budgets_of(exchange), exchange->route->budget, exchange_user(exchange),
+                  exchange->paid);
+    exchange->paid = 0;
 }

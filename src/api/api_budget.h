@@ -21,8 +21,8 @@ enum { API_BUDGET_HOLD_MS = 1000 };
 /* Lets the route's handler answer, or refuses. The user is known. */
 void api_budget_serve(struct exchange *exchange);
 
-/* Gives back what a new chat with so many members costs: it existed already. */
-void api_budget_refund_chat(struct exchange *exchange, size_t member_count);
+/* Gives back what the request took from the budget of its route: there was nothing to do. */
+void api_budget_refund(struct exchange *exchange);
 
 /* Answers what is held back: the gateway ends. */
 void api_budget_release(struct api_context *context);

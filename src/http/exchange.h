@@ -40,6 +40,7 @@ struct exchange {
     struct slice parameters[EXCHANGE_PARAMETERS_MAX]; /* the {…} of the route's path, decoded */
     char parameter_bytes[EXCHANGE_PARAMETERS_MAX][EXCHANGE_PARAMETER_BYTES_MAX];
     struct identity identity;  /* if the route needs a token */
+    unsigned paid;             /* from the budget of its route */
     const char *route_headers; /* of each answer of its route, complete lines; may be NULL */
     exchange_gone_hook on_client_gone; /* see exchange_hold() */
     void *gone_arg;

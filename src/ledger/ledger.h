@@ -430,8 +430,10 @@ struct ledger_chat_outcome {
 typedef void (*ledger_chat_done)(void *arg, const struct ledger_chat_outcome *outcome);
 
 /* Creates a group of `creator` and `members`; repetitions, and the creator among the members, count once. If the id is
- * in use, a member of that chat gets it if the members are the same; otherwise it is CONFLICT. An id that contains ':' or begins with the prefix of direct chats is INVALID, unless that chat
- * is returned. FORBIDDEN when a member does not want to be added by the creator, or when there is a block between
+ * in use, its creator gets that group as it is now, so that a repeated request succeeds whatever happened to the members
+ * since, and another member gets it if the members are the same; otherwise, also for a creator who has left, it is
+ * CONFLICT. An id that contains ':' or begins with the prefix of direct chats is INVALID, unless that chat is returned.
+ * FORBIDDEN when a member does not want to be added by the creator, or when there is a block between
  * the two; LIMIT beyond LEDGER_CHAT_MEMBERS_MAX. */
 void ledger_chat_create(struct ledger_client *client, struct slice chat, struct slice creator,
                         const struct slice *members, size_t count, bool members_can_add,

@@ -39,12 +39,29 @@ void ledger_suite_chat_is_created_once(void **state)
            "ok created c1 by alice (3 alice bob carol) 0/0");
     expect(harness_chat_create(h, "c1", "alice", "carol,bob"),
            "ok c1 by alice (3 alice bob carol) 0/0");
-    expect(harness_chat_create(h, "c1", "alice", "bob"), "conflict");
     expect(harness_chat_create(h, "c1", "bob", "alice,carol"),
            "ok c1 by alice (3 alice bob carol) 0/0");
     expect(harness_chat_create(h, "c1", "bob", "alice"), "conflict");
     expect(harness_chat_create(h, "c1", "mallory", "alice,bob,carol"), "conflict");
     expect(harness_chat_create(h, "c2", "alice", ""), "ok created c2 by alice (1 alice) 0/0");
+}
+
+void ledger_suite_creator_repeats_a_creation_after_members_changed(void **state)
+{
+    struct harness *h = *state;
+    harness_chat_create(h, "c1", "alice", "bob,carol");
+    harness_member_add(h, "c1", "alice", "dave");
+    harness_member_remove(h, "c1", "carol", "carol");
+    expect(harness_chat_create(h, "c1", "alice", "bob,carol"),
+           "ok c1 by alice (3 alice bob dave) 0/0");
+    expect(harness_chat_create(h, "c1", "alice", ""), "ok c1 by alice (3 alice bob dave) 0/0");
+    expect(harness_chat_create(h, "c1", "bob", "alice,carol"), "conflict");
+    expect(harness_member(h, "c1", "carol"), "not_found");
+    harness_block(h, "bob", "alice");
+    expect(harness_chat_create(h, "c1", "alice", "bob,carol"),
+           "ok c1 by alice (3 alice bob dave) 0/0");
+    harness_member_remove(h, "c1", "alice", "alice");
+    expect(harness_chat_create(h, "c1", "alice", "bob,carol"), "conflict");
 }
 
 void ledger_suite_reserved_chat_ids_are_refused(void **state)

@@ -19,6 +19,7 @@
     X(outgoing_contact_requests_are_bounded)                                                       \
     X(contacts_match_a_model_over_random_steps)                                                    \
     X(chat_is_created_once)                                                                        \
+    X(creator_repeats_a_creation_after_members_changed)                                            \
     X(chat_is_open_to_members_only)                                                                \
     X(block_between_members_prevents_a_chat)                                                       \
     X(chats_are_paged_by_activity)                                                                 \

@@ -14,7 +14,7 @@ static void on_chat_created(void *arg, const struct ledger_chat_outcome *outcome
     if (outcome->status == LEDGER_OK)
         chat_events_created(api_context_of(exchange)->sessions, &outcome->chat, outcome->created);
     if (outcome->status == LEDGER_OK && !outcome->created)
-        api_budget_refund_chat(exchange, outcome->chat.member_count);
+        api_budget_refund(exchange);
     chat_json_reply(exchange, outcome);
 }
 

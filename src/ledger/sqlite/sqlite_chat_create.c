@@ -83,7 +83,7 @@ static bool has_requested_members(struct ledger_request *request, const struct l
                          &(struct id_list){chat->members, chat->member_count});
 }
 
-/* Returns OK if the id names a group of the user with the requested members. */
+/* Returns OK if the id names a group that the user is in, and created or requested with its members. */
 static enum ledger_status return_existing_chat(struct database *database,
                                                struct ledger_request *request)
 {
@@ -96,7 +96,9 @@ static enum ledger_status return_existing_chat(struct database *database,
                                                   &SQLITE_CHAT_WITH_MEMBERS, chat);
     if (status != LEDGER_OK)
         return status;
-    return has_requested_members(request, chat) ? LEDGER_OK : LEDGER_CONFLICT;
+    return slice_equal(chat->creator, input->user) || has_requested_members(request, chat)
+               ? LEDGER_OK
+               : LEDGER_CONFLICT;
 }
 
 static bool has_unwilling_member(struct database *database, struct slice chat, struct slice creator)

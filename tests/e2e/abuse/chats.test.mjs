@@ -134,6 +134,16 @@ test('somebody who is no contact learns nothing from opening a direct chat about
   assert.deepEqual(shape(await openDirect(mallory, alice)), shape(await openDirect(mallory, carol)));
 });
 
+test('a creator who repeats the creation of a large group is given back no more than the repeat cost', async () => {
+  const [attacker] = uniqueUsers('attacker');
+  const members = Array.from({ length: 900 }, (_, i) => `m${i}`); // counts as ten chats
+  const create = (body) => rest(server, 'POST', '/v1/chats', { user: attacker, body });
+  assert.equal((await create({ chat_id: attacker, members })).status, 201);
+  for (let i = 0; i < 5; i++) assert.equal((await create({ chat_id: attacker, members: [] })).status, 200);
+  assert.equal((await create({ members })).status, 201);
+  assert.equal((await create({ members })).status, 429);
+});
+
 test('a thousand forced chats keep no presence from the real ones', { timeout: 300000 }, async () => {
   const [victim, friend] = uniqueUsers('victim', 'friend');
   await setVisibility(server, victim, 'everyone');

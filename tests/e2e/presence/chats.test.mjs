@@ -56,10 +56,20 @@ test('a chat is created with the given id, and creating it again changes nothing
   assert.equal((await post('bob', body)).status, 200, 'another member may repeat it');
 });
 
+test('the creator repeats a creation after the members changed', async () => {
+  const body = { chat_id: 'repeated', members: ['bob', 'carol'] };
+  assert.equal((await post('alice', body)).status, 201);
+  assert.equal((await remove('bob', 'repeated', 'bob')).status, 204);
+  const again = await post('alice', body);
+  assert.equal(again.status, 200);
+  assert.deepEqual(again.body.members, ['alice', 'carol']);
+  assert.equal((await post('carol', body)).status, 409);
+});
+
 test('an id in use by other members is refused', async () => {
   await chatOf('taken', 'alice', 'bob');
   for (const [user, members] of [
-    ['alice', ['bob', 'carol']],
+    ['bob', ['alice', 'carol']],
     ['mallory', ['bob']],
     ['mallory', ['alice', 'bob']],
   ]) {
