@@ -7,6 +7,7 @@
 #include "presence/presence_event.h"
 #include "presence/push.h"
 #include "redis/redis_client.h"
+#include "routing/delivery_payload.h"
 #include "session/session_token.h"
 #include "socketio/handover.h"
 
@@ -202,9 +203,7 @@ void gateway_on_event(void *arg, struct slice topic, struct slice payload)
     else if (slice_equal(topic, REVOCATION_WATCH_TOPIC))
         revocation_watch_on_event(&gateway->revocations, payload);
     else
-        delivery_received(&gateway->delivery, payload);
-    if (slice_equal(topic, BUS_TOPIC_ALL))
-        delivery_disturbed(&gateway->delivery);
+        delivery_received(&gateway->receiver, topic, payload);
 }
 
 void gateway_on_gap(void *arg, struct slice topic)
@@ -295,7 +294,7 @@ uint16_t gateway_operations_port(const struct gateway *gateway)
 
 void gateway_start(struct gateway *gateway)
 {
-    char topic[ROUTER_TOPIC_BYTES_MAX];
+    char topic[DELIVERY_TOPIC_BYTES_MAX];
     bus_subscribe(gateway->bus, delivery_topic(topic, gateway->sessions.gateway_id));
     bus_subscribe(gateway->bus, BUS_TOPIC_ALL);
     gateway_backends_start(gateway);

@@ -203,11 +203,19 @@ static bool compose_socketio(struct gateway *gateway)
 static void compose_delivery(struct gateway *gateway)
 {
     gateway->delivery = (struct delivery){
-        .router = &gateway->router,
+        .bus = gateway->bus,
         .store = gateway->store,
+        .metrics = &gateway->metrics,
         .recovery = gateway->socketio.recovery,
         .recovery_dialect = &DIALECT_TABLE_SOCKETIO,
+        .encoder = &gateway->encoder,
+        .seed = gateway->parts.hash_seed,
+    };
+    gateway->receiver = (struct delivery_receiver){
+        .router = &gateway->router,
         .metrics = &gateway->metrics,
+        .recovery = gateway->socketio.recovery,
+        .recovery_dialect = &DIALECT_TABLE_SOCKETIO,
         .is_connection = session_is_connection,
         .is_device = session_is_device,
         .on_close = gateway_close_session,

@@ -15,6 +15,7 @@
 #include "net/fd_passing.h"
 #include "net/listener.h"
 #include "routing/delivery.h"
+#include "routing/delivery_receiver.h"
 #include "session/revocation_watch.h"
 #include "session/session.h"
 #include "socketio/socketio_context.h"
@@ -54,6 +55,7 @@ struct gateway {
     struct api_context rest;
     struct socketio_context socketio;
     struct delivery delivery;
+    struct delivery_receiver receiver;
     struct memory_pressure pressure;
     struct loop_task memory_check; /* soon after this worker has come to hold much more */
     struct wheel_timer housekeeping;

@@ -2,6 +2,7 @@
 
 #include "base/container.h"
 #include "protocol/fields.h"
+#include "routing/delivery_payload.h"
 #include "text/json.h"
 
 #include <assert.h>
@@ -35,7 +36,8 @@ uint64_t delivery_chat_message_id(struct slice message_id)
     return be64toh(random_bits);
 }
 
-void delivery_disturbed(struct delivery *delivery)
+/* Events pass without being kept for the parked sessions. */
+static void delivery_invalidate_parked(struct delivery *delivery)
 {
     if (delivery->recovery)
         recovery_invalidate(delivery->recovery);
@@ -57,7 +59,7 @@ static void event_sending_keep(const struct event_sending *sending, const struct
         return;
     struct slice fields = {sending->payload.head.data + sending->fields_at, sending->fields_len};
     struct blob *blob =
-        encoder_encode(delivery->router->encoder, delivery->recovery_dialect,
+        encoder_encode(delivery->encoder, delivery->recovery_dialect,
                        &(struct message){.type = MESSAGE_RELAY,
                                          .id = SLICE_NONE,
                                          .relay = {.name = sending->name, .fields = fields}});
@@ -66,7 +68,7 @@ static void event_sending_keep(const struct event_sending *sending, const struct
             delivery->recovery, users, count,
             &(struct recovery_event){RECOVERY_MISSED, sending->id, {blob->bytes, blob->len}});
     else
-        delivery_disturbed(delivery);
+        delivery_invalidate_parked(delivery);
     blob_drop(&blob);
 }
 
@@ -92,7 +94,7 @@ static void on_event_routed(struct delivery_payload *payload, enum state_status 
         delivery_payload_publish(payload, routes);
         event_sending_keep(sending, routes->parked, routes->parked_count);
     } else {
-        delivery_disturbed(delivery);
+        delivery_invalidate_parked(delivery);
     }
     if (!is_routed || bus_has_lost(payload->bus))
         is_broadcast =
@@ -106,7 +108,7 @@ static void on_event_routed(struct delivery_payload *payload, enum state_status 
 static uint64_t delivery_next_event_id(struct delivery *delivery)
 {
     uint64_t parts[] = {++delivery->sent_count, (uintptr_t)delivery};
-    return XXH3_64bits_withSeed(parts, sizeof(parts), delivery->router->seed);
+    return XXH3_64bits_withSeed(parts, sizeof(parts), delivery->seed);
 }
 
 /* Writes the event without its users. `device_id` SLICE_NONE: to all devices. Returns NULL when out of memory. */
@@ -118,7 +120,7 @@ static struct event_sending *event_sending_make(struct delivery *delivery,
     if (!sending)
         return NULL;
     struct buffer *head = &sending->payload.head;
-    sending->payload.bus = delivery->router->bus;
+    sending->payload.bus = delivery->bus;
     sending->payload.store = delivery->store;
     sending->payload.metrics = delivery->metrics;
     sending->payload.on_routed = on_event_routed;
@@ -198,7 +200,7 @@ void delivery_send_device(struct delivery *delivery, struct slice user_id, struc
 void delivery_close(struct delivery *delivery, struct slice gateway_id, struct slice user_id,
                     const struct ulid *conn_id, enum closing_reason reason)
 {
-    struct delivery_payload payload = {.bus = delivery->router->bus};
+    struct delivery_payload payload = {.bus = delivery->bus};
     struct state_route route = {gateway_id, &user_id, 1};
     delivery_payload_begin(&payload, DELIVERY_CLOSE);
     delivery_write_conn_id(&payload.head, SLICE("conn_id"), conn_id);

@@ -1,5 +1,6 @@
 /*
- * Delivery: an event to all devices of some users, wherever they are connected.
+ * Delivery: an event to all devices of some users, wherever they are connected. This is its sending half, which needs
+ * no gateway around it; delivery_receiver.h is the receiving half.
  *
  *   delivery_send() → state store: which gateways → one publish per gateway, carrying all recipients
  *   there, on `server:<gateway>:deliver` → delivery_received() → that gateway's own sockets
@@ -27,51 +28,33 @@
  * sender keeps it for users with a parked session, and the receiving gateway for users who left it, or come
  * back to it, just then.
  *
- * The third kind, "presence", belongs to the presence plane, which sends it (presence/push.h) and receives
- * it through `on_presence`.
+ * The third kind, "presence", belongs to the presence plane, which sends it (presence/push.h).
+ *
+ * One per worker, on its thread.
  */
 #ifndef ROLLCALL_ROUTING_DELIVERY_H
 #define ROLLCALL_ROUTING_DELIVERY_H
 
-#include "base/seen.h"
 #include "base/ulid.h"
+#include "bus/bus.h"
 #include "metrics/metrics.h"
-#include "routing/delivery_payload.h"
-#include "routing/router.h"
+#include "protocol/encoder.h"
 #include "store/recovery_store.h"
 #include "store/state_store.h"
-
-enum { DELIVERY_ID_TEXT_LEN = 16 };
-
-struct json;
 
 /* `sent`: the event was sent, by routes or by broadcast; false: out of memory. */
 typedef void (*delivery_done)(void *arg, bool sent);
 
-/* Reads the fields of a payload that follow its kind, up to the end of the text, which is a temporary copy.
- * Returns false when the payload is invalid. */
-typedef bool (*delivery_presence_hook)(void *arg, struct json *json);
-
-/* What delivery needs on one gateway. */
+/* What sending needs on one worker; borrowed. */
 struct delivery {
-    struct router *router;
+    struct bus *bus;
     struct state_store *store;
+    struct metrics *metrics;
     struct recovery_store *recovery;        /* NULL: no events are kept */
     const struct dialect *recovery_dialect; /* in which they are kept */
-    struct metrics *metrics;
-    /* Returns whether this endpoint is the connection of that id. */
-    bool (*is_connection)(const struct endpoint *endpoint, const struct ulid *conn_id);
-    /* Returns whether this endpoint is a connection of that device. */
-    bool (*is_device)(const struct endpoint *endpoint, struct slice device_id);
-    /* Closes a connection of this gateway. */
-    void (*on_close)(void *arg, struct slice user_id, const struct ulid *conn_id,
-                     enum closing_reason reason);
-    void *arg;
-    /* Receives the payloads of the presence plane; NULL: they are dropped. */
-    delivery_presence_hook on_presence;
-    void *presence_arg;
-    struct seen seen;    /* chat messages received lately */
-    uint64_t sent_count; /* events that were given an id */
+    struct encoder *encoder;                /* for them */
+    uint64_t seed;                          /* random */
+    uint64_t sent_count;                    /* events that were given an id */
 };
 
 /* Sends a message to all devices of the users except the connection `except` (NULL: none). Best effort:
@@ -95,11 +78,5 @@ void delivery_close(struct delivery *delivery, struct slice gateway_id, struct s
 /* Returns the id of a chat message, the same on every gateway: 64 random bits of its message_id. 0, which is
  * never a duplicate: the message_id is no ULID, so this server did not make it. */
 uint64_t delivery_chat_message_id(struct slice message_id);
-
-/* Receives a payload of this gateway's own topic, or a broadcast, of any kind. */
-void delivery_received(struct delivery *delivery, struct slice payload);
-
-/* Invalidates the parked sessions: the sender of a broadcast had no routes and kept no events for them. */
-void delivery_disturbed(struct delivery *delivery);
 
 #endif

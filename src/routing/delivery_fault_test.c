@@ -71,10 +71,10 @@ static void receiving_loses_at_most_one_event(void **state)
     struct slice payload =
         SLICE("{\"kind\":\"event\",\"users\":[\"bob\"],\"type\":\"t\",\"fields\":{\"a\":1}}");
     alloc_fault_after(1);
-    delivery_received(&fixture->delivery, payload);
+    fixture_receive(fixture, payload);
     assert_int_equal(alloc_fault_off(), 1);
     assert_int_equal(fixture->bob_phone.got, 0);
-    delivery_received(&fixture->delivery, payload);
+    fixture_receive(fixture, payload);
     assert_int_equal(fixture->bob_phone.got, 1);
 }
 

@@ -1,7 +1,6 @@
 #include "routing/delivery_payload.h"
 
 #include "base/container.h"
-#include "routing/router.h"
 #include "text/json.h"
 
 #include <assert.h>
@@ -20,7 +19,7 @@ struct slice delivery_kind_name(enum delivery_kind kind)
 struct slice delivery_topic(char *out, struct slice gateway_id)
 {
     int len =
-        snprintf(out, ROUTER_TOPIC_BYTES_MAX, "server:%.*s:deliver", SLICE_FORMAT(gateway_id));
+        snprintf(out, DELIVERY_TOPIC_BYTES_MAX, "server:%.*s:deliver", SLICE_FORMAT(gateway_id));
     return (struct slice){out, (size_t)len};
 }
 
@@ -61,7 +60,7 @@ static bool delivery_payload_publish_to(const struct delivery_payload *payload, 
 void delivery_payload_publish(const struct delivery_payload *payload,
                               const struct state_routes *routes)
 {
-    char topic[ROUTER_TOPIC_BYTES_MAX];
+    char topic[DELIVERY_TOPIC_BYTES_MAX];
     for (size_t i = 0; i < routes->count; i++)
         delivery_payload_publish_to(payload, delivery_topic(topic, routes->items[i].gateway_id),
                                     routes->items[i].users, routes->items[i].count);

@@ -31,6 +31,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+enum { DELIVERY_TOPIC_BYTES_MAX = GATEWAY_ID_BYTES_MAX + 16, DELIVERY_ID_TEXT_LEN = 16 };
+
 enum delivery_kind { DELIVERY_EVENT, DELIVERY_CLOSE, DELIVERY_PRESENCE, DELIVERY_KINDS };
 
 struct delivery_payload;
@@ -57,7 +59,7 @@ struct delivery_payload {
 /* Returns the name of a kind on the wire. */
 struct slice delivery_kind_name(enum delivery_kind kind);
 
-/* Writes "server:<gateway>:deliver" and returns it; `out` has a capacity of ROUTER_TOPIC_BYTES_MAX. */
+/* Writes "server:<gateway>:deliver" and returns it; `out` has a capacity of DELIVERY_TOPIC_BYTES_MAX. */
 struct slice delivery_topic(char *out, struct slice gateway_id);
 
 /* Begins the object and writes its kind. */

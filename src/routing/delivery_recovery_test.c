@@ -58,8 +58,8 @@ static int begin(void **state)
     keeper.empty = true;
     int result = fixture_begin(state);
     struct delivery_fixture *fixture = *state;
-    fixture->delivery.recovery = &keeper.store;
-    fixture->delivery.recovery_dialect = &DIALECT_TABLE_NATIVE;
+    fixture->delivery.recovery = fixture->receiver.recovery = &keeper.store;
+    fixture->delivery.recovery_dialect = fixture->receiver.recovery_dialect = &DIALECT_TABLE_NATIVE;
     return result;
 }
 
@@ -72,7 +72,7 @@ static const struct message chat_message = {
 
 static void receive(struct delivery_fixture *fixture, const char *payload)
 {
-    delivery_received(&fixture->delivery, slice_of(payload));
+    fixture_receive(fixture, slice_of(payload));
 }
 
 static void sender_keeps_an_event_for_users_with_parked_sessions(void **state)
@@ -142,7 +142,9 @@ static void without_routes_nothing_is_kept_and_recovery_is_disturbed(void **stat
     delivery_send(&fixture->delivery, both, 2, &ringing, NULL);
     assert_int_equal(keeper.count, 0);
     assert_int_equal(keeper.disturbances, 1);
-    delivery_disturbed(&fixture->delivery);
+    receive(fixture, fixture->payloads[0]); /* by its own topic, it would be no broadcast */
+    assert_int_equal(keeper.disturbances, 1);
+    delivery_received(&fixture->receiver, BUS_TOPIC_ALL, slice_of(fixture->payloads[0]));
     assert_int_equal(keeper.disturbances, 2);
 }
 

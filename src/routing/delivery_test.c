@@ -16,7 +16,7 @@ static const struct message ringing = {.type = MESSAGE_CALL_RINGING, .call = {.c
 static void receive(struct delivery_fixture *fixture, const char *payload)
 {
     char *copy = exact_copy(slice_of(payload));
-    delivery_received(&fixture->delivery, (struct slice){copy, strlen(payload)});
+    fixture_receive(fixture, (struct slice){copy, strlen(payload)});
     free(copy);
 }
 
@@ -373,8 +373,8 @@ static void presence_payload_goes_to_the_presence_plane(void **state)
     struct delivery_fixture *fixture = *state;
     char user_id[16] = "";
     receive(fixture, "{\"kind\":\"presence\",\"users\":[\"bob\"]}");
-    fixture->delivery.on_presence = take_presence;
-    fixture->delivery.presence_arg = user_id;
+    fixture->receiver.on_presence = take_presence;
+    fixture->receiver.presence_arg = user_id;
     receive(fixture, "{\"kind\":\"presence\",\"who\":\"al\\u0069ce\"}");
     assert_string_equal(user_id, "alice");
     receive(fixture, "{\"kind\":\"event\",\"users\":[],\"type\":\"who\",\"fields\":{}}");

@@ -7,6 +7,8 @@
 
 #include "base/container.h"
 #include "routing/delivery.h"
+#include "routing/delivery_payload.h"
+#include "routing/delivery_receiver.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,13 +36,14 @@ struct delivery_fixture {
     struct metrics metrics;
     struct random random;
     struct delivery delivery;
+    struct delivery_receiver receiver;
     bool store_is_down;
     struct slice parked; /* a user with a parked session; empty: none */
     bool store_is_late;  /* completes with fixture_answer() only */
     state_routes_done late_done;
     void *late_arg;
     size_t published_count;
-    char topics[FIXTURE_PUBLISHED_MAX][ROUTER_TOPIC_BYTES_MAX];
+    char topics[FIXTURE_PUBLISHED_MAX][DELIVERY_TOPIC_BYTES_MAX];
     char payloads[FIXTURE_PUBLISHED_MAX][FIXTURE_TEXT_MAX];
     struct fixture_device alice_phone, alice_laptop, bob_phone;
     unsigned closes;
@@ -60,7 +63,7 @@ static inline void fixture_publish(struct bus *bus, struct slice topic, struct s
 {
     struct delivery_fixture *fixture = CONTAINER_OF(bus, struct delivery_fixture, bus);
     assert_true(fixture->published_count < FIXTURE_PUBLISHED_MAX);
-    fixture_copy(fixture->topics[fixture->published_count], ROUTER_TOPIC_BYTES_MAX, topic);
+    fixture_copy(fixture->topics[fixture->published_count], DELIVERY_TOPIC_BYTES_MAX, topic);
     fixture_copy(fixture->payloads[fixture->published_count++], FIXTURE_TEXT_MAX, payload);
 }
 
@@ -171,18 +174,28 @@ static inline int fixture_begin(void **state)
     encoder_init(&fixture->encoder);
     assert_true(
         router_init(&fixture->router, 7, &fixture->bus, &fixture->encoder, fixture_deliver));
-    fixture->delivery = (struct delivery){.router = &fixture->router,
+    fixture->delivery = (struct delivery){.bus = &fixture->bus,
                                           .store = &fixture->store,
+                                          .encoder = &fixture->encoder,
                                           .metrics = &fixture->metrics,
-                                          .is_connection = fixture_is_connection,
-                                          .is_device = fixture_is_device,
-                                          .on_close = fixture_close,
-                                          .arg = fixture};
+                                          .seed = 7};
+    fixture->receiver = (struct delivery_receiver){.router = &fixture->router,
+                                                   .metrics = &fixture->metrics,
+                                                   .is_connection = fixture_is_connection,
+                                                   .is_device = fixture_is_device,
+                                                   .on_close = fixture_close,
+                                                   .arg = fixture};
     fixture_add(fixture, &fixture->alice_phone, "alice", "phone", 1);
     fixture_add(fixture, &fixture->alice_laptop, "alice", "laptop", 2);
     fixture_add(fixture, &fixture->bob_phone, "bob", "phone", 3);
     *state = fixture;
     return 0;
+}
+
+/* This gateway receives a payload of its own topic. */
+static inline void fixture_receive(struct delivery_fixture *fixture, struct slice payload)
+{
+    delivery_received(&fixture->receiver, SLICE("server:gw-1:deliver"), payload);
 }
 
 static inline int fixture_end(void **state)

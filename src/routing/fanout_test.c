@@ -19,8 +19,6 @@ struct fixture {
     struct state_store store;
     bool was_broadcast;
     struct bus bus;
-    struct router router;
-    struct encoder encoder;
     struct delivery delivery;
     struct metrics metrics;
     struct random random;
@@ -115,7 +113,7 @@ static void make_fanout_and_feed(struct fixture *fixture)
     random_init_seeded(&fixture->random, 1);
     fixture->retry = (struct config_retry){3, 100, 1000};
     fixture->delivery = (struct delivery){
-        .router = &fixture->router, .store = &fixture->store, .metrics = &fixture->metrics};
+        .bus = &fixture->bus, .store = &fixture->store, .metrics = &fixture->metrics};
     fixture->fanout = (struct fanout){.retry = &fixture->retry,
                                       .clock = &fixture->script.clock,
                                       .wheel = &fixture->wheel,
@@ -136,7 +134,6 @@ static int set_up(void **state)
     fixture.script.answer = answer_ledger_request;
     fixture.script.arg = &fixture;
     wheel_init(&fixture.wheel, fixture.script.clock.now_ms);
-    assert_true(router_init(&fixture.router, 1, &fixture.bus, &fixture.encoder, NULL));
     make_fanout_and_feed(&fixture);
     *state = &fixture;
     return 0;
@@ -150,7 +147,6 @@ static int tear_down(void **state)
     script_ledger_turn(&fixture->script);
     fanout_free(&fixture->fanout);
     feed_free(&fixture->feed);
-    router_free(&fixture->router);
     return 0;
 }
 

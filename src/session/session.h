@@ -122,10 +122,10 @@ void session_renew_all(struct session_context *context);
 struct session *session_find(struct session_context *context, struct slice user_id,
                              const struct ulid *conn_id);
 
-/* For delivery.is_connection. */
+/* For delivery_receiver.is_connection. */
 bool session_is_connection(const struct endpoint *endpoint, const struct ulid *conn_id);
 
-/* For delivery.is_device. */
+/* For delivery_receiver.is_device. */
 bool session_is_device(const struct endpoint *endpoint, struct slice device_id);
 
 /* For call_plane.is_connected; `arg` is the session context. */

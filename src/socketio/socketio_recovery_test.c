@@ -76,14 +76,20 @@ static const struct recovery_store_operations FAKE = {
 
 static struct recovery_store *real;
 
+static void use_recovery_store(struct recovery_store *store)
+{
+    socketio_context_of_sessions(world.sessions)->recovery = store;
+    world.sessions->delivery->recovery = store;
+    world.receiver->recovery = store;
+}
+
 static int open_world(void **unused)
 {
     (void)unused;
     world_open(&world, WORLD_DEFAULTS);
     fake = (struct fake_recovery){.store.operations = &FAKE};
     real = socketio_context_of_sessions(world.sessions)->recovery;
-    socketio_context_of_sessions(world.sessions)->recovery = world.sessions->delivery->recovery =
-        &fake.store;
+    use_recovery_store(&fake.store);
     return 0;
 }
 
@@ -92,8 +98,7 @@ static int close_world(void **unused)
     (void)unused;
     client_hang_up(&client);
     world_settle(&world);
-    socketio_context_of_sessions(world.sessions)->recovery = world.sessions->delivery->recovery =
-        real;
+    use_recovery_store(real);
     world_close(&world);
     return 0;
 }

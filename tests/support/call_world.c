@@ -3,6 +3,7 @@
 #include "base/container.h"
 #include "log/log.h"
 #include "presence/presence_event.h"
+#include "routing/delivery_payload.h"
 #include "text/json.h"
 
 #include <setjmp.h>
@@ -121,10 +122,10 @@ static void publish_delivery(struct bus *bus, struct slice topic, struct slice p
 {
     struct call_world *world = CONTAINER_OF(bus, struct call_gateway, bus)->world;
     for (size_t i = 0; i < CALL_WORLD_GATEWAYS; i++) {
-        char name[ROUTER_TOPIC_BYTES_MAX];
+        char name[DELIVERY_TOPIC_BYTES_MAX];
         struct call_gateway *gateway = &world->gateways[i];
         if (slice_equal(topic, delivery_topic(name, slice_of(gateway->id))))
-            delivery_received(&gateway->delivery, payload);
+            delivery_received(&gateway->receiver, topic, payload);
     }
 }
 
@@ -174,11 +175,12 @@ static void open_gateway(struct call_world *world, struct call_gateway *gateway,
     gateway->presence.last_seen = &gateway->last_seen;
     gateway->presence.metrics = &gateway->metrics;
     presence_init(&gateway->presence);
-    gateway->delivery.router = &gateway->router;
-    gateway->delivery.store = gateway->state;
-    gateway->delivery.metrics = &gateway->metrics;
-    gateway->delivery.is_connection = is_connection;
-    gateway->delivery.is_device = is_device;
+    gateway->delivery = (struct delivery){
+        .bus = &gateway->bus, .store = gateway->state, .metrics = &gateway->metrics, .seed = 1};
+    gateway->receiver = (struct delivery_receiver){.router = &gateway->router,
+                                                   .metrics = &gateway->metrics,
+                                                   .is_connection = is_connection,
+                                                   .is_device = is_device};
     gateway->calls.presence = &gateway->presence;
     gateway->calls.delivery = &gateway->delivery;
     gateway->calls.random = &gateway->random;

@@ -10,6 +10,7 @@
 #define ROLLCALL_TESTS_CALL_WORLD_H
 
 #include "calls/call_plane.h"
+#include "routing/delivery_receiver.h"
 #include "store/memory/memory_calls.h"
 #include "store/memory/state/memory_state.h"
 #include "support/fake_ledger.h"
@@ -39,6 +40,7 @@ struct call_gateway {
     struct last_seen last_seen;
     struct presence_plane presence;
     struct delivery delivery;
+    struct delivery_receiver receiver;
     struct call_plane calls;
     struct random random;
 };

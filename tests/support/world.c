@@ -106,6 +106,7 @@ void world_open(struct world *world, const char *const *sets)
     world->sessions = &gateway->sessions;
     world->rest = &gateway->rest;
     world->presence = &gateway->presence;
+    world->receiver = &gateway->receiver;
     world->loop->advance = keep_clock;
     random_init_seeded(&gateway->random, 1);
     verifier_use(&gateway->verifier, make_keys(world));

@@ -18,6 +18,7 @@
 
 #include "api/api_context.h"
 #include "app/gateway.h"
+#include "routing/delivery_receiver.h"
 #include "session/session.h"
 #include "support/fake_ledger.h"
 
@@ -38,6 +39,7 @@ struct world {
     struct session_context *sessions;
     struct api_context *rest;
     struct presence_plane *presence;
+    struct delivery_receiver *receiver;
 };
 
 /* Settings as for --set, terminated by NULL. */

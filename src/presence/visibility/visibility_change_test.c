@@ -257,7 +257,7 @@ static void push_wider_view(void)
         push, sizeof(push),
         "{\"kind\":\"presence\",\"presence\":%s,\"view\":%d,\"contacts\":false,\"users\":[\"carol\"]}",
         AWAY, PRIVACY_EVERYTHING);
-    delivery_received(world.sessions->delivery, slice_of(push));
+    delivery_received(world.receiver, SLICE("server:gw:deliver"), slice_of(push));
 }
 
 /* The state was read after a change whose event is still on its way. */

@@ -1,7 +1,8 @@
-/* The receiving half of delivery.h: one reader per kind. */
+#include "routing/delivery_receiver.h"
+
 #include "base/container.h"
 #include "log/log.h"
-#include "routing/delivery.h"
+#include "routing/delivery_payload.h"
 #include "text/json.h"
 
 #include <stdlib.h>
@@ -48,32 +49,33 @@ static bool received_event_parse(struct json *json, struct received_event *event
 }
 
 /* Returns the endpoint of the user that must not get the event; NULL: all get it. */
-static const struct endpoint *delivery_find_except(const struct delivery *delivery,
+static const struct endpoint *delivery_find_except(const struct delivery_receiver *receiver,
                                                    struct slice user_id, struct slice except)
 {
     struct ulid conn_id;
-    struct route *route = router_find(delivery->router, user_id);
+    struct route *route = router_find(receiver->router, user_id);
     if (!route || !ulid_parse(except, &conn_id))
         return NULL;
     for (struct list *at = route->endpoints.next; at != &route->endpoints; at = at->next) {
         const struct endpoint *endpoint = CONTAINER_OF(at, struct endpoint, of_route);
-        if (delivery->is_connection(endpoint, &conn_id))
+        if (receiver->is_connection(endpoint, &conn_id))
             return endpoint;
     }
     return NULL;
 }
 
-static size_t delivery_send_to_local_device(struct delivery *delivery, struct slice user_id,
-                                            struct slice device_id, struct broadcast *broadcast)
+static size_t delivery_send_to_local_device(struct delivery_receiver *receiver,
+                                            struct slice user_id, struct slice device_id,
+                                            struct broadcast *broadcast)
 {
-    struct route *route = router_find(delivery->router, user_id);
+    struct route *route = router_find(receiver->router, user_id);
     struct list *at = route ? route->endpoints.next : NULL;
     size_t delivered = 0;
     for (; at && at != &route->endpoints; at = at->next) {
         struct endpoint *endpoint = CONTAINER_OF(at, struct endpoint, of_route);
-        if (!delivery->is_device(endpoint, device_id))
+        if (!receiver->is_device(endpoint, device_id))
             continue;
-        delivery->router->deliver(endpoint, broadcast, 0);
+        receiver->router->deliver(endpoint, broadcast, 0);
         delivered++;
     }
     return delivered;
@@ -90,30 +92,30 @@ static uint64_t received_event_id(const struct received_event *event)
 }
 
 /* Keeps the event for a session of the user that left a moment ago, or is coming back just now. */
-static void delivery_keep_received_event(const struct delivery *delivery, struct slice user,
-                                         struct broadcast *broadcast)
+static void delivery_keep_received_event(const struct delivery_receiver *receiver,
+                                         struct slice user, struct broadcast *broadcast)
 {
-    if (!delivery->recovery || !recovery_expects(delivery->recovery, user))
+    if (!receiver->recovery || !recovery_expects(receiver->recovery, user))
         return;
     const struct blob *blob =
-        broadcast_blob(broadcast, delivery->router->encoder, delivery->recovery_dialect);
+        broadcast_blob(broadcast, receiver->router->encoder, receiver->recovery_dialect);
     if (blob)
-        recovery_append(delivery->recovery, &user, 1,
+        recovery_append(receiver->recovery, &user, 1,
                         &(struct recovery_event){RECOVERY_MISSED,
                                                  broadcast->message->relay.event_id,
                                                  {blob->bytes, blob->len}});
     else
-        recovery_invalidate(delivery->recovery);
+        recovery_invalidate(receiver->recovery);
 }
 
-static bool delivery_receive_event(struct delivery *delivery, struct json *json)
+static bool delivery_receive_event(struct delivery_receiver *receiver, struct json *json)
 {
     struct received_event event = {0};
     if (!received_event_parse(json, &event))
         return false;
     uint64_t id = received_event_id(&event);
-    if (event.sequence && id && !seen_note(&delivery->seen, id)) {
-        metrics_count(delivery->metrics, METRIC_FANOUT_DUPLICATES);
+    if (event.sequence && id && !seen_note(&receiver->seen, id)) {
+        metrics_count(receiver->metrics, METRIC_FANOUT_DUPLICATES);
         return true;
     }
     struct message message = {.type = MESSAGE_RELAY,
@@ -126,21 +128,21 @@ static bool delivery_receive_event(struct delivery *delivery, struct json *json)
     json_array(&users);
     while (json_element(&users) && json_string(&users, &user)) {
         if (event.device.data) {
-            delivered += delivery_send_to_local_device(delivery, user, event.device, &broadcast);
+            delivered += delivery_send_to_local_device(receiver, user, event.device, &broadcast);
             continue;
         }
-        delivery_keep_received_event(delivery, user, &broadcast);
-        delivered += router_broadcast_to_user(delivery->router, user, &broadcast,
-                                              delivery_find_except(delivery, user, event.except));
+        delivery_keep_received_event(receiver, user, &broadcast);
+        delivered += router_broadcast_to_user(receiver->router, user, &broadcast,
+                                              delivery_find_except(receiver, user, event.except));
     }
     broadcast_end(&broadcast);
-    metrics_add(delivery->metrics, METRIC_FANOUT_DELIVERED, (int64_t)delivered);
+    metrics_add(receiver->metrics, METRIC_FANOUT_DELIVERED, (int64_t)delivered);
     return true;
 }
 
 /* ---- other kinds ---- */
 
-static bool delivery_receive_close(struct delivery *delivery, struct json *json)
+static bool delivery_receive_close(struct delivery_receiver *receiver, struct json *json)
 {
     struct slice key, users = SLICE_NONE, conn_text = SLICE_NONE, user, name;
     struct ulid conn_id;
@@ -162,18 +164,18 @@ static bool delivery_receive_close(struct delivery *delivery, struct json *json)
     json_init(&list, (char *)users.data, users.len);
     json_array(&list);
     while (json_element(&list) && json_string(&list, &user))
-        delivery->on_close(delivery->arg, user, &conn_id, reason);
+        receiver->on_close(receiver->arg, user, &conn_id, reason);
     return true;
 }
 
-static bool delivery_receive_presence(struct delivery *delivery, struct json *json)
+static bool delivery_receive_presence(struct delivery_receiver *receiver, struct json *json)
 {
-    return !delivery->on_presence || delivery->on_presence(delivery->presence_arg, json);
+    return !receiver->on_presence || receiver->on_presence(receiver->presence_arg, json);
 }
 
-static bool delivery_receive_kind(struct delivery *delivery, struct json *json)
+static bool delivery_receive_kind(struct delivery_receiver *receiver, struct json *json)
 {
-    static bool (*const receivers[DELIVERY_KINDS])(struct delivery *, struct json *) = {
+    static bool (*const receivers[DELIVERY_KINDS])(struct delivery_receiver *, struct json *) = {
         [DELIVERY_EVENT] = delivery_receive_event,
         [DELIVERY_CLOSE] = delivery_receive_close,
         [DELIVERY_PRESENCE] = delivery_receive_presence,
@@ -184,11 +186,11 @@ static bool delivery_receive_kind(struct delivery *delivery, struct json *json)
         return false;
     for (int kind = 0; kind < DELIVERY_KINDS; kind++)
         if (slice_equal(name, delivery_kind_name((enum delivery_kind)kind)))
-            return receivers[kind](delivery, json);
+            return receivers[kind](receiver, json);
     return false;
 }
 
-void delivery_received(struct delivery *delivery, struct slice payload)
+static void delivery_receive_payload(struct delivery_receiver *receiver, struct slice payload)
 {
     struct json json;
     char *text = malloc(payload.len + 1);
@@ -196,7 +198,14 @@ void delivery_received(struct delivery *delivery, struct slice payload)
         return;
     memcpy(text, payload.data, payload.len);
     json_init(&json, text, payload.len);
-    if (!delivery_receive_kind(delivery, &json))
+    if (!delivery_receive_kind(receiver, &json))
         log_warn("bad_delivery_event", "bytes=%zu", payload.len);
     free(text);
+}
+
+void delivery_received(struct delivery_receiver *receiver, struct slice topic, struct slice payload)
+{
+    delivery_receive_payload(receiver, payload);
+    if (receiver->recovery && slice_equal(topic, BUS_TOPIC_ALL))
+        recovery_invalidate(receiver->recovery);
 }

@@ -1,0 +1,50 @@
+/*
+ * The receiving half of delivery (delivery.h): a payload that came to this gateway goes to its own sockets.
+ *
+ * One reader per kind of payload (delivery_payload.h); "presence" is passed on to the presence plane. A chat message
+ * that was received lately is dropped. An event for a user whose session was cut here a moment ago, or is coming back
+ * just now, is kept (store/recovery_store.h).
+ *
+ * One per gateway, on its thread.
+ */
+#ifndef ROLLCALL_ROUTING_DELIVERY_RECEIVER_H
+#define ROLLCALL_ROUTING_DELIVERY_RECEIVER_H
+
+#include "base/seen.h"
+#include "base/ulid.h"
+#include "metrics/metrics.h"
+#include "routing/router.h"
+#include "store/recovery_store.h"
+
+struct json;
+
+/* Reads the fields of a payload that follow its kind, up to the end of the text, which is a temporary copy.
+ * Returns false when the payload is invalid. */
+typedef bool (*delivery_presence_hook)(void *arg, struct json *json);
+
+/* What receiving needs on one gateway; borrowed. */
+struct delivery_receiver {
+    struct router *router;
+    struct metrics *metrics;
+    struct recovery_store *recovery;        /* NULL: no events are kept */
+    const struct dialect *recovery_dialect; /* in which they are kept */
+    /* Returns whether this endpoint is the connection of that id. */
+    bool (*is_connection)(const struct endpoint *endpoint, const struct ulid *conn_id);
+    /* Returns whether this endpoint is a connection of that device. */
+    bool (*is_device)(const struct endpoint *endpoint, struct slice device_id);
+    /* Closes a connection of this gateway. */
+    void (*on_close)(void *arg, struct slice user_id, const struct ulid *conn_id,
+                     enum closing_reason reason);
+    void *arg;
+    /* Receives the payloads of the presence plane; NULL: they are dropped. */
+    delivery_presence_hook on_presence;
+    void *presence_arg;
+    struct seen seen; /* chat messages received lately */
+};
+
+/* Receives a payload of any kind: of this gateway's own topic, or a broadcast (BUS_TOPIC_ALL). A broadcast also
+ * invalidates the parked sessions: its sender had no routes and kept no events for them. */
+void delivery_received(struct delivery_receiver *receiver, struct slice topic,
+                       struct slice payload);
+
+#endif
