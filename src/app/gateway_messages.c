@@ -41,7 +41,6 @@ static bool compose_feed(struct gateway_messages *messages)
         .metrics = parts->metrics,
     };
     messages->feed = local_feed_make(&options, fanout_on_item, &messages->fanout);
-    messages->fanout.feed = messages->feed;
     return messages->feed && fanout_init(&messages->fanout, parts->hash_seed);
 }
 
@@ -71,7 +70,7 @@ bool gateway_messages_make(struct gateway_messages *messages,
         .clock = &parts->loop->clock,
         .random = parts->random,
         .ledger = parts->client,
-        .feed = messages->feed,
+        .feed = local_feed_producer(messages->feed),
         .metrics = parts->metrics,
         .on_sent = on_message_sent,
         .on_sent_arg = parts->typing,
@@ -98,13 +97,15 @@ void gateway_messages_sample(struct gateway_messages *messages)
     metrics_set(metrics, METRIC_CIRCUIT_BREAKER_OPEN,
                 breaker_ledger_state(ledger) != BREAKER_CLOSED);
     metrics_set(metrics, METRIC_LEDGER_AVAILABLE, atomic_load(&ledger_metrics(ledger)->available));
-    metrics_set(metrics, METRIC_FEED_AVAILABLE, feed_available(messages->feed));
-    metrics_set(metrics, METRIC_FANOUT_CONSUMER_LAG, (int64_t)feed_lag(messages->feed));
+    metrics_set(metrics, METRIC_FEED_AVAILABLE, feed_available(messages->plane.feed));
+    metrics_set(metrics, METRIC_FANOUT_CONSUMER_LAG,
+                (int64_t)feed_lag(local_feed_consumer(messages->feed)));
 }
 
 bool gateway_messages_idle(const struct gateway_messages *messages)
 {
-    return message_plane_idle(&messages->plane) && feed_lag(messages->feed) == 0;
+    return message_plane_idle(&messages->plane) &&
+           local_feed_consumer(messages->feed)->under_way == 0;
 }
 
 void gateway_messages_stop(struct gateway_messages *messages)
@@ -118,5 +119,5 @@ void gateway_messages_free(struct gateway_messages *messages)
 {
     message_plane_free(&messages->plane);
     fanout_free(&messages->fanout);
-    feed_free(&messages->feed);
+    local_feed_free(&messages->feed);
 }

@@ -34,7 +34,7 @@ struct gateway_messages {
     struct gateway_messages_parts parts;
     struct message_plane plane;
     struct fanout fanout;
-    struct feed *feed;
+    struct local_feed *feed;
     struct wheel_timer expiry; /* expires pending ledger requests */
 };
 

@@ -12,7 +12,7 @@
 #include "base/random.h"
 #include "base/table.h"
 #include "config/config.h"
-#include "feed/feed.h"
+#include "feed/feed_producer.h"
 #include "ledger/ledger_messages.h"
 #include "metrics/metrics.h"
 #include "protocol/message.h"
@@ -29,7 +29,7 @@ struct message_plane {
     const struct clock *clock;
     struct random *random;
     struct ledger_client *ledger;
-    struct feed *feed;
+    struct feed_producer *feed;
     struct metrics *metrics;
     message_sent_hook on_sent; /* may be NULL */
     void *on_sent_arg;

@@ -11,7 +11,7 @@
 
 /* A feed that accepts or refuses events. */
 struct fake_feed {
-    struct feed feed;
+    struct feed_producer producer;
     bool refusing;
     unsigned published;
     char last[64]; /* sequence and body of the last event */
@@ -34,10 +34,10 @@ struct fixture {
     char ended_typing[32];
 };
 
-static void fake_publish(struct feed *feed, const struct feed_event *event, feed_publish_done done,
-                         void *arg)
+static void fake_publish(struct feed_producer *producer, const struct feed_event *event,
+                         feed_publish_done done, void *arg)
 {
-    struct fake_feed *fake = (struct fake_feed *)feed;
+    struct fake_feed *fake = (struct fake_feed *)producer;
     if (!fake->refusing) {
         fake->published++;
         snprintf(fake->last, sizeof(fake->last), "%llu %.*s", (unsigned long long)event->sequence,
@@ -46,7 +46,7 @@ static void fake_publish(struct feed *feed, const struct feed_event *event, feed
     done(arg, !fake->refusing);
 }
 
-static const struct feed_operations FAKE_FEED = {.publish = fake_publish};
+static const struct feed_producer_operations FAKE_FEED = {.publish = fake_publish};
 
 static void answer_request(void *arg, struct ledger_request *request)
 {
@@ -88,7 +88,7 @@ static void on_message_sent(void *arg, struct slice chat, struct slice user)
 static int set_up(void **state)
 {
     static struct fixture fixture;
-    fixture = (struct fixture){.feed.feed.operations = &FAKE_FEED,
+    fixture = (struct fixture){.feed.producer.operations = &FAKE_FEED,
                                .outcome = {.sequence = 7, .members_version = 1}};
     fixture.config.gateway.backpressure.inbound.max_message_size_bytes = 8;
     script_ledger_init(&fixture.script);
@@ -99,7 +99,7 @@ static int set_up(void **state)
                                            .clock = &fixture.script.clock,
                                            .random = &fixture.random,
                                            .ledger = &fixture.script.client,
-                                           .feed = &fixture.feed.feed,
+                                           .feed = &fixture.feed.producer,
                                            .metrics = &fixture.metrics,
                                            .on_sent = on_message_sent,
                                            .on_sent_arg = &fixture};

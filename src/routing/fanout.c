@@ -120,7 +120,7 @@ static void on_fanout_retry_due(struct wheel_timer *timer)
 {
     struct feed_item *item = CONTAINER_OF(timer, struct feed_item, timer);
     list_remove(&item->link);
-    fanout_on_item(item->feed->on_item_arg, item);
+    fanout_on_item(item->consumer->on_item_arg, item);
 }
 
 static void fanout_retry_or_skip_item(struct fanout *fanout, struct feed_item *item)
@@ -129,7 +129,7 @@ static void fanout_retry_or_skip_item(struct fanout *fanout, struct feed_item *i
     list_remove(&item->link);
     if (++item->attempts >= limits->max_attempts) {
         metrics_count(fanout->metrics, METRIC_FANOUT_SKIPPED);
-        feed_settle(fanout->feed, item, FEED_SKIPPED, NULL);
+        feed_settle(item, FEED_SKIPPED, NULL);
         return;
     }
     metrics_count(fanout->metrics, METRIC_FANOUT_RETRY_COUNT);
@@ -146,14 +146,14 @@ static void fanout_retry_or_skip_item(struct fanout *fanout, struct feed_item *i
 static void on_fanout_delivered(void *arg, bool sent)
 {
     struct feed_item *item = arg;
-    struct fanout *fanout = item->feed->on_item_arg;
+    struct fanout *fanout = item->consumer->on_item_arg;
     if (!sent) {
         fanout_retry_or_skip_item(fanout, item);
         return;
     }
     metrics_latency(fanout->metrics, LATENCY_DELIVERY,
                     (fanout->clock->wall_ms - item->event.sent_at_ms) * 1000);
-    feed_settle(fanout->feed, item, FEED_DONE, NULL);
+    feed_settle(item, FEED_DONE, NULL);
 }
 
 static void fanout_chat_deliver_item(struct fanout_chat *chat, struct feed_item *item)
@@ -236,8 +236,7 @@ static void on_fanout_members_read(void *arg, const struct ledger_chat_outcome *
         fanout_chat_deliver_waiting(chat);
     } else if (outcome->status == LEDGER_NOT_FOUND || outcome->status == LEDGER_INVALID) {
         while (!list_empty(&chat->waiting))
-            feed_settle(fanout->feed, fanout_first_item(&chat->waiting), FEED_POISON,
-                        "there is no such chat");
+            feed_settle(fanout_first_item(&chat->waiting), FEED_POISON, "there is no such chat");
     } else {
         while (!list_empty(&chat->waiting))
             fanout_retry_or_skip_item(fanout, fanout_first_item(&chat->waiting));
@@ -263,10 +262,10 @@ void fanout_on_item(void *arg, struct feed_item *item)
 
 static void fanout_settle_and_free_chat(struct table_node *node, void *arg)
 {
-    struct fanout *fanout = arg;
+    (void)arg;
     struct fanout_chat *chat = CONTAINER_OF(node, struct fanout_chat, node);
     while (!list_empty(&chat->waiting))
-        feed_settle(fanout->feed, fanout_first_item(&chat->waiting), FEED_SKIPPED, NULL);
+        feed_settle(fanout_first_item(&chat->waiting), FEED_SKIPPED, NULL);
     fanout_chat_free(chat);
 }
 
@@ -275,8 +274,8 @@ void fanout_free(struct fanout *fanout)
     while (!list_empty(&fanout->retrying)) {
         struct feed_item *item = fanout_first_item(&fanout->retrying);
         wheel_cancel(fanout->wheel, &item->timer);
-        feed_settle(fanout->feed, item, FEED_SKIPPED, NULL);
+        feed_settle(item, FEED_SKIPPED, NULL);
     }
-    table_each(&fanout->chats, fanout_settle_and_free_chat, fanout);
+    table_each(&fanout->chats, fanout_settle_and_free_chat, NULL);
     table_free(&fanout->chats);
 }

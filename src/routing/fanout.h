@@ -31,7 +31,7 @@
 #include "base/table.h"
 #include "base/wheel.h"
 #include "config/config.h"
-#include "feed/feed.h"
+#include "feed/feed_consumer.h"
 #include "ledger/ledger.h"
 #include "metrics/metrics.h"
 #include "routing/delivery.h"
@@ -45,7 +45,6 @@ struct fanout {
     struct ledger_client *ledger;
     struct delivery *delivery;
     struct metrics *metrics;
-    struct feed *feed; /* set once the feed is made, which needs the fan-out first */
     /* ---- */
     struct table chats;
     struct list recent;   /* chats, the most recently used last */
@@ -60,7 +59,7 @@ bool fanout_init(struct fanout *fanout, uint64_t seed);
 /* Gives unfinished items back to the feed. The ledger is closed by now. */
 void fanout_free(struct fanout *fanout);
 
-/* The feed's consumer; `arg` is the fan-out. */
+/* Handles the items of a feed's consumer; `arg` is the fan-out. */
 void fanout_on_item(void *arg, struct feed_item *item);
 
 #endif

@@ -25,7 +25,7 @@ struct fixture {
     struct config_retry retry;
     struct wheel wheel;
     struct fanout fanout;
-    struct feed *feed;
+    struct local_feed *feed;
     /* the answers of ledger and store */
     enum ledger_status chat_status;
     uint64_t version;
@@ -121,7 +121,6 @@ static void make_fanout_and_feed(struct fixture *fixture)
                                       .delivery = &fixture->delivery,
                                       .metrics = &fixture->metrics};
     fixture->feed = local_feed_make(&options, fanout_on_item, &fixture->fanout);
-    fixture->fanout.feed = fixture->feed;
     assert_true(fanout_init(&fixture->fanout, 1));
 }
 
@@ -146,7 +145,7 @@ static int tear_down(void **state)
     local_feed_stop(fixture->feed);
     script_ledger_turn(&fixture->script);
     fanout_free(&fixture->fanout);
-    feed_free(&fixture->feed);
+    local_feed_free(&fixture->feed);
     return 0;
 }
 
@@ -164,7 +163,7 @@ static void publish_event(struct fixture *fixture, uint64_t sequence, uint64_t v
                                .sequence = sequence,
                                .members_version = version,
                                .sent_at_ms = fixture->script.clock.wall_ms};
-    feed_publish(fixture->feed, &event, on_event_published, fixture);
+    feed_publish(local_feed_producer(fixture->feed), &event, on_event_published, fixture);
 }
 
 static void pass_time(struct fixture *fixture, int64_t ms)
@@ -186,14 +185,14 @@ static void one_publish_per_gateway_carries_all_recipients(void **state)
     struct fixture *fixture = *state;
     publish_event(fixture, 1, 1);
     assert_int_equal(fixture->publish_answers, 1);
-    assert_int_equal(feed_lag(fixture->feed), 1);
+    assert_int_equal(feed_lag(local_feed_consumer(fixture->feed)), 1);
     script_ledger_turn(&fixture->script);
     assert_int_equal(fixture->published_count, 1);
     assert_published(fixture, 0, "{\"kind\":\"event\",\"type\":\"message\"");
     assert_published(fixture, 0, "\"users\":[\"alice\",\"bob\"]}");
     assert_published(fixture, 0, "\"chat\":\"c\",\"sequence\":1");
     assert_int_equal(fixture->removed, 1);
-    assert_int_equal(feed_lag(fixture->feed), 0);
+    assert_int_equal(feed_lag(local_feed_consumer(fixture->feed)), 0);
 }
 
 static void members_are_read_once_until_they_change(void **state)
@@ -273,7 +272,7 @@ static void item_is_skipped_after_three_attempts_with_back_off(void **state)
     assert_int_equal(fixture->metrics.values[METRIC_FANOUT_RETRY_COUNT], 2);
     assert_int_equal(fixture->metrics.values[METRIC_FANOUT_SKIPPED], 1);
     assert_int_equal(fixture->removed, 1);
-    assert_int_equal(feed_lag(fixture->feed), 0);
+    assert_int_equal(feed_lag(local_feed_consumer(fixture->feed)), 0);
 }
 
 static void back_off_grows_to_its_bound_and_stays_there(void **state)
@@ -291,7 +290,7 @@ static void back_off_grows_to_its_bound_and_stays_there(void **state)
         pass_time(fixture, fixture->retry.max_backoff_ms / 2);
         assert_int_equal(fixture->script.submitted[LEDGER_CHAT_GET], reads + 1);
     }
-    assert_int_equal(feed_lag(fixture->feed), 0);
+    assert_int_equal(feed_lag(local_feed_consumer(fixture->feed)), 0);
 }
 
 static void broadcast_counts_as_success(void **state)
@@ -317,7 +316,7 @@ static void poison_becomes_a_dead_letter(void **state)
     script_ledger_turn(&fixture->script);
     assert_string_equal(fixture->dead_letter, "9 there is no such chat");
     assert_int_equal(fixture->metrics.values[METRIC_FANOUT_DLQ_DEPTH], 1);
-    assert_int_equal(feed_lag(fixture->feed), 0);
+    assert_int_equal(feed_lag(local_feed_consumer(fixture->feed)), 0);
     assert_int_equal(fixture->removed, 0);
 }
 
@@ -352,7 +351,7 @@ static void feed_refuses_events_beyond_its_bound(void **state)
     for (uint64_t n = 1; n <= LOCAL_FEED_EVENTS_MAX + 5; n++)
         publish_event(fixture, n, 1);
     assert_int_equal(fixture->publish_answers, LOCAL_FEED_EVENTS_MAX);
-    assert_false(feed_available(fixture->feed));
+    assert_false(feed_available(local_feed_producer(fixture->feed)));
 }
 
 static void stop_ends_deliveries(void **state)

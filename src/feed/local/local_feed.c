@@ -6,12 +6,12 @@
 #include <stdlib.h>
 
 struct local_feed {
-    struct feed feed;
+    struct feed_producer producer;
+    struct feed_consumer consumer;
     struct local_feed_options options;
     struct list removing;  /* settled items whose removal from the outbox is in flight */
     struct list removable; /* settled items that wait for it */
     struct list under_way; /* all items, the oldest first */
-    size_t count;
     bool stopped;
     bool listing;    /* a read of the outbox is in flight */
     bool peeking;    /* it reads one message only, to learn whether that is old */
@@ -31,9 +31,9 @@ struct local_item {
     char bytes[];
 };
 
-static struct local_feed *local_feed_of(struct feed *feed)
+static struct local_feed *local_feed_of(const struct local_item *item)
 {
-    return CONTAINER_OF(feed, struct local_feed, feed);
+    return CONTAINER_OF(item->item.consumer, struct local_feed, consumer);
 }
 
 static struct local_item *local_item_of(struct list *link)
@@ -52,7 +52,7 @@ static struct local_item *make_local_item(struct local_feed *self, const struct 
     if (!made)
         return NULL;
     char *at = made->bytes;
-    made->item.feed = &self->feed;
+    made->item.consumer = &self->consumer;
     made->item.event = *event;
     made->item.event.chat = slice_copy_to(&at, event->chat);
     made->item.event.message_id = slice_copy_to(&at, event->message_id);
@@ -60,15 +60,15 @@ static struct local_item *make_local_item(struct local_feed *self, const struct 
     made->item.event.body = slice_copy_to(&at, event->body);
     list_init(&made->item.link);
     list_append(&self->under_way, &made->under_way);
-    self->count++;
+    self->consumer.under_way++;
     return made;
 }
 
 /* Frees an item that is in no list, or in a list that its caller clears. */
 static void end_local_item(struct local_item *ended, bool left_outbox)
 {
-    struct local_feed *self = local_feed_of(ended->item.feed);
-    self->count--;
+    struct local_feed *self = local_feed_of(ended);
+    self->consumer.under_way--;
     list_remove(&ended->under_way);
     if (ended->replayed) {
         self->page_failed |= !left_outbox;
@@ -124,16 +124,16 @@ static void remove_settled_items(struct local_feed *self)
 static void on_dead_letter_stored(void *arg, const struct ledger_change_outcome *outcome)
 {
     struct local_item *item = arg;
-    struct local_feed *self = local_feed_of(item->item.feed);
+    struct local_feed *self = local_feed_of(item);
     if (outcome->status == LEDGER_OK)
         metrics_set(self->options.metrics, METRIC_FANOUT_DLQ_DEPTH, ++self->dead_letters);
     end_local_item(item, outcome->status == LEDGER_OK);
 }
 
-static void local_feed_settle(struct feed *feed, struct feed_item *item, enum feed_result result,
-                              const char *reason)
+static void local_feed_settle(struct feed_item *item, enum feed_result result, const char *reason)
 {
-    struct local_feed *self = local_feed_of(feed);
+    struct local_item *settled = CONTAINER_OF(item, struct local_item, item);
+    struct local_feed *self = local_feed_of(settled);
     const struct feed_event *event = &item->event;
     list_remove(&item->link);
     if (self->stopped || result != FEED_POISON) {
@@ -144,30 +144,30 @@ static void local_feed_settle(struct feed *feed, struct feed_item *item, enum fe
     log_error("poison_event", "chat=%s sequence=%llu reason=%s", log_quote(event->chat),
               (unsigned long long)event->sequence, log_sentence(slice_of(reason)));
     ledger_dead_letter_put(self->options.ledger, event->chat, event->sequence, slice_of(reason),
-                           on_dead_letter_stored, CONTAINER_OF(item, struct local_item, item));
+                           on_dead_letter_stored, settled);
 }
 
 /* ---- publishing ---- */
 
-static bool local_feed_available(const struct feed *feed)
+static bool local_feed_available(const struct feed_producer *producer)
 {
-    const struct local_feed *self = CONTAINER_OF(feed, struct local_feed, feed);
-    return !self->stopped && self->count < LOCAL_FEED_EVENTS_MAX;
+    const struct local_feed *self = CONTAINER_OF(producer, struct local_feed, producer);
+    return !self->stopped && self->consumer.under_way < LOCAL_FEED_EVENTS_MAX;
 }
 
-static void local_feed_publish(struct feed *feed, const struct feed_event *event,
+static void local_feed_publish(struct feed_producer *producer, const struct feed_event *event,
                                feed_publish_done done, void *arg)
 {
-    struct local_item *made =
-        local_feed_available(feed) ? make_local_item(local_feed_of(feed), event) : NULL;
+    struct local_feed *self = CONTAINER_OF(producer, struct local_feed, producer);
+    struct local_item *made = local_feed_available(producer) ? make_local_item(self, event) : NULL;
     if (made)
-        feed->on_item(feed->on_item_arg, &made->item);
+        self->consumer.on_item(self->consumer.on_item_arg, &made->item);
     done(arg, made != NULL);
 }
 
-static size_t local_feed_lag(const struct feed *feed)
+static size_t local_feed_lag(const struct feed_consumer *consumer)
 {
-    return CONTAINER_OF(feed, struct local_feed, feed)->count;
+    return consumer->under_way;
 }
 
 /* ---- replaying ---- */
@@ -189,7 +189,7 @@ static void replay_outbox_message(struct local_feed *self, const struct ledger_m
     }
     made->replayed = true;
     self->replayed++;
-    self->feed.on_item(self->feed.on_item_arg, &made->item);
+    self->consumer.on_item(self->consumer.on_item_arg, &made->item);
 }
 
 /* Returns whether a message is so recent that it may still be under way. A message from far in the future
@@ -275,9 +275,8 @@ static bool is_local_feed_behind(const struct local_feed *self)
            LOCAL_FEED_SWEEP_AGE_MS;
 }
 
-void local_feed_tick(struct feed *feed)
+void local_feed_tick(struct local_feed *self)
 {
-    struct local_feed *self = local_feed_of(feed);
     int64_t now_ms = self->options.ledger->clock->now_ms;
     if (!self->options.replays || self->stopped)
         return;
@@ -289,41 +288,58 @@ void local_feed_tick(struct feed *feed)
         replay_outbox(self, 1);
 }
 
-void local_feed_stop(struct feed *feed)
+void local_feed_stop(struct local_feed *self)
 {
-    local_feed_of(feed)->stopped = true;
+    self->stopped = true;
 }
 
 /* ---- life ---- */
 
-static void local_feed_free(struct feed *feed)
+void local_feed_free(struct local_feed **feed)
 {
-    struct local_feed *self = local_feed_of(feed);
+    struct local_feed *self = *feed;
+    *feed = NULL;
+    if (!self)
+        return;
     self->page_has_more = false;
     end_local_items(&self->removing, false);
     end_local_items(&self->removable, false);
     free(self);
 }
 
-static const struct feed_operations OPERATIONS = {
+struct feed_producer *local_feed_producer(struct local_feed *self)
+{
+    return &self->producer;
+}
+
+struct feed_consumer *local_feed_consumer(struct local_feed *self)
+{
+    return &self->consumer;
+}
+
+static const struct feed_producer_operations PRODUCER = {
     .publish = local_feed_publish,
-    .settle = local_feed_settle,
     .available = local_feed_available,
-    .lag = local_feed_lag,
-    .free = local_feed_free,
 };
 
-struct feed *local_feed_make(const struct local_feed_options *options, feed_consumer on_item,
-                             void *arg)
+static const struct feed_consumer_operations CONSUMER = {
+    .settle = local_feed_settle,
+    .lag = local_feed_lag,
+};
+
+struct local_feed *local_feed_make(const struct local_feed_options *options,
+                                   feed_item_handler on_item, void *arg)
 {
     struct local_feed *self = calloc(1, sizeof(*self));
     if (!self)
         return NULL;
-    self->feed = (struct feed){.operations = &OPERATIONS, .on_item = on_item, .on_item_arg = arg};
+    self->producer.operations = &PRODUCER;
+    self->consumer =
+        (struct feed_consumer){.operations = &CONSUMER, .on_item = on_item, .on_item_arg = arg};
     self->options = *options;
     self->sweep_at_ms = options->ledger->clock->now_ms + LOCAL_FEED_START_DELAY_MS;
     list_init(&self->under_way);
     list_init(&self->removing);
     list_init(&self->removable);
-    return &self->feed;
+    return self;
 }

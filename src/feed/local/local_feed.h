@@ -1,5 +1,5 @@
 /*
- * The embedded feed: the ledger's outbox makes it durable, and this process consumes it.
+ * The embedded feed, both halves in one: the ledger's outbox makes it durable, and this process consumes it.
  *
  * The transaction that stores a message also puts it into the outbox, so publishing only passes the event to
  * the consumer. After the consumer has settled it, the message leaves the outbox, in batches. A start
@@ -21,7 +21,8 @@
 #define ROLLCALL_FEED_LOCAL_LOCAL_FEED_H
 
 #include "base/random.h"
-#include "feed/feed.h"
+#include "feed/feed_consumer.h"
+#include "feed/feed_producer.h"
 #include "ledger/ledger_messages.h"
 #include "metrics/metrics.h"
 
@@ -45,15 +46,24 @@ struct local_feed_options {
     int64_t started_at_ms; /* wall clock: older messages in the outbox are from before the start */
 };
 
-/* Makes a feed whose consumer is `on_item`. `options` is copied; what it points to is borrowed. Returns NULL
- * when out of memory. */
-struct feed *local_feed_make(const struct local_feed_options *options, feed_consumer on_item,
-                             void *arg);
+struct local_feed;
+
+/* Makes a feed that hands its items to `on_item`. `options` is copied; what it points to is borrowed. Returns
+ * NULL when out of memory. */
+struct local_feed *local_feed_make(const struct local_feed_options *options,
+                                   feed_item_handler on_item, void *arg);
+
+/* Frees the feed after the ledger was closed. Events under way are dropped and replayed after the next start. */
+void local_feed_free(struct local_feed **feed);
+
+/* The halves last as long as the feed. */
+struct feed_producer *local_feed_producer(struct local_feed *feed);
+struct feed_consumer *local_feed_consumer(struct local_feed *feed);
 
 /* Replays what is due. Call it periodically. */
-void local_feed_tick(struct feed *feed);
+void local_feed_tick(struct local_feed *feed);
 
 /* Stops the feed: it starts no more operations of the ledger and refuses to publish. */
-void local_feed_stop(struct feed *feed);
+void local_feed_stop(struct local_feed *feed);
 
 #endif

@@ -16,7 +16,7 @@ struct fixture {
     struct script_ledger script;
     struct metrics metrics;
     struct random random;
-    struct feed *feed;
+    struct local_feed *feed;
     struct ledger_message outbox[OUTBOX_MAX];
     size_t count;
     unsigned consumed;
@@ -55,7 +55,7 @@ static void settle_item(void *arg, struct feed_item *item)
         fixture->kept = item;
         return;
     }
-    feed_settle(fixture->feed, item, FEED_DONE, NULL);
+    feed_settle(item, FEED_DONE, NULL);
 }
 
 static void make_feed(struct fixture *fixture, bool shared)
@@ -104,7 +104,7 @@ static void test_single_gateway_replays_older_messages_at_its_start(void **state
     pass_time(&fixture, 1);
     assert_int_equal(fixture.consumed, 1);
     assert_int_equal(fixture.count, 0);
-    feed_free(&fixture.feed);
+    local_feed_free(&fixture.feed);
 }
 
 static void test_shared_outbox_keeps_recent_messages_at_the_start(void **state)
@@ -117,7 +117,7 @@ static void test_shared_outbox_keeps_recent_messages_at_the_start(void **state)
     pass_time(&fixture, LOCAL_FEED_START_DELAY_MS);
     assert_int_equal(fixture.consumed, 1);
     assert_int_equal(fixture.count, 1);
-    feed_free(&fixture.feed);
+    local_feed_free(&fixture.feed);
 }
 
 static void test_message_of_another_gateway_is_replayed_once_and_in_time(void **state)
@@ -133,7 +133,7 @@ static void test_message_of_another_gateway_is_replayed_once_and_in_time(void **
     assert_in_range(waited_ms, LOCAL_FEED_SWEEP_AGE_MS, LOCAL_FEED_REPLAY_WITHIN_MS);
     pass_time(&fixture, LOCAL_FEED_REPLAY_WITHIN_MS);
     assert_int_equal(fixture.consumed, 1);
-    feed_free(&fixture.feed);
+    local_feed_free(&fixture.feed);
 }
 
 /* Its own messages wait for something else than a sweep; those of others are then left to others. */
@@ -144,19 +144,19 @@ static void test_feed_that_is_behind_takes_over_nothing(void **state)
     make_feed(&fixture, true);
     fixture.keeps = true;
     feed_publish(
-        fixture.feed,
+        local_feed_producer(fixture.feed),
         &(struct feed_event){.chat = SLICE("c"), .sequence = 9, .sent_at_ms = START_WALL_MS},
         ignore_published, NULL);
     leave_in_outbox(&fixture, START_WALL_MS); /* its own */
     leave_in_outbox(&fixture, START_WALL_MS - LOCAL_FEED_SWEEP_AGE_MS - 1000);
     pass_time(&fixture, LOCAL_FEED_SWEEP_AGE_MS + 1);
     assert_int_equal(fixture.script.submitted[LEDGER_OUTBOX_LIST], 0);
-    feed_settle(fixture.feed, fixture.kept, FEED_DONE, NULL);
+    feed_settle(fixture.kept, FEED_DONE, NULL);
     fixture.keeps = false;
     pass_time(&fixture, 1);
     pass_time(&fixture, 1);
     assert_int_equal(fixture.script.submitted[LEDGER_OUTBOX_LIST], 2); /* a look, and the page */
-    feed_free(&fixture.feed);
+    local_feed_free(&fixture.feed);
 }
 
 /* The clock was an hour ahead when the message was sent. */
@@ -171,7 +171,7 @@ static void test_message_from_the_future_delays_nothing(void **state)
         pass_time(&fixture, LOCAL_FEED_START_DELAY_MS);
         assert_int_equal(fixture.consumed, 2);
         assert_int_equal(fixture.count, 0);
-        feed_free(&fixture.feed);
+        local_feed_free(&fixture.feed);
     }
 }
 
@@ -197,7 +197,7 @@ static void test_sweeps_are_spread_at_random(void **state)
     assert_true(shortest >= LOCAL_FEED_SWEEP_INTERVAL_MS / 2 / TICK_MS - 1);
     assert_true(longest <= LOCAL_FEED_SWEEP_INTERVAL_MS / TICK_MS + 1);
     assert_true(longest > shortest + 1);
-    feed_free(&fixture.feed);
+    local_feed_free(&fixture.feed);
 }
 
 int main(void)
