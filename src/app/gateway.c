@@ -104,7 +104,7 @@ void gateway_report(struct gateway *gateway)
     gateway->connections_reported = info.connections;
     gateway->reported_at_ms = gateway->loop.clock.now_ms;
     if (gateway->claim == GATEWAY_CLAIMED)
-        state_put_gateway(gateway->store, &info);
+        state_put_gateway(gateway->ports.store, &info);
 }
 
 /* Returns when a changed connection count is due to be reported (monotonic): in a single process at once. INT64_MAX: it
@@ -137,12 +137,12 @@ void gateway_sample(void *arg)
     const struct connection_context *connections = &gateway->sessions.connections;
     size_t unhealthy_per_mille =
         connections->count ? connections->unhealthy_count * 1000 / connections->count : 0;
-    bool redis = gateway->redis && redis_available(gateway->redis);
+    bool redis = gateway->ports.redis && redis_available(gateway->ports.redis);
     gateway_messages_sample(&gateway->messages);
     metrics_set(&gateway->metrics, METRIC_ROUTING_KEYS_COUNT,
                 (int64_t)(connections->count + gateway->router.routes.size));
     metrics_set(&gateway->metrics, METRIC_PRESENCE_STALE_RATIO, (int64_t)unhealthy_per_mille);
-    metrics_set(&gateway->metrics, METRIC_STATE_AVAILABLE, state_available(gateway->store));
+    metrics_set(&gateway->metrics, METRIC_STATE_AVAILABLE, state_available(gateway->ports.store));
     metrics_set(&gateway->metrics, METRIC_REDIS_AVAILABLE, redis);
     metrics_set(&gateway->metrics, METRIC_GATEWAY_REDIS_AVAILABLE, redis);
 }
@@ -295,8 +295,8 @@ uint16_t gateway_operations_port(const struct gateway *gateway)
 void gateway_start(struct gateway *gateway)
 {
     char topic[DELIVERY_TOPIC_BYTES_MAX];
-    bus_subscribe(gateway->bus, delivery_topic(topic, gateway->sessions.gateway_id));
-    bus_subscribe(gateway->bus, BUS_TOPIC_ALL);
+    bus_subscribe(gateway->ports.bus, delivery_topic(topic, gateway->sessions.gateway_id));
+    bus_subscribe(gateway->ports.bus, BUS_TOPIC_ALL);
     gateway_backends_start(gateway);
     gateway_housekeep(&gateway->housekeeping);
     gateway_reap(&gateway->reaping);

@@ -1,13 +1,10 @@
 #include "app/gateway_backends.h"
 
 #include "app/gateway_internal.h"
-#include "bus/fleet/fleet_bus.h"
 #include "log/log.h"
-#include "redis/redis_info.h"
 #include "store/redis/redis_budget.h"
 #include "store/redis/redis_call.h"
 #include "store/redis/redis_graph.h"
-#include "store/redis/redis_recovery.h"
 #include "store/redis/redis_typing.h"
 #include "store/redis/state/redis_state.h"
 
@@ -22,12 +19,16 @@ static struct graph_store *make_embedded_backends(struct gateway *gateway)
 {
     struct embedded *embedded = gateway->parts.embedded;
     const struct clock *clock = &gateway->loop.clock;
-    gateway->store = memory_state_store(embedded->state, clock);
-    gateway->bus = mailbox_bus_make(gateway->parts.bus_group, gateway->index, &gateway->mailbox,
-                                    &gateway->metrics, gateway_on_event, gateway);
+    gateway->ports.store = memory_state_store(embedded->state, clock);
+    gateway->ports.bus =
+        mailbox_bus_make(gateway->parts.bus_group, gateway->index, &gateway->mailbox,
+                         &gateway->metrics, gateway_on_event, gateway);
+    if (gateway->parts.config->socketio.recovery_ms > 0)
+        gateway->ports.recovery = memory_recovery_store(embedded->recovery, clock);
     gateway->typing.store = memory_typing_store(embedded->typing, clock);
     gateway->calls.store = memory_calls_store(embedded->calls, clock);
-    return gateway->store ? memory_graphs_store(embedded->graphs, gateway->store, clock) : NULL;
+    return gateway->ports.store ? memory_graphs_store(embedded->graphs, gateway->ports.store, clock)
+                                : NULL;
 }
 
 /* ---- a fleet ---- */
@@ -58,47 +59,27 @@ static void on_gateway_forgotten(void *arg)
 }
 
 /* Only sessions that can be recovered need offsets. */
-static bool make_recovery_store(struct gateway *gateway)
+static bool use_recovery_store(struct gateway *gateway)
 {
-    int64_t recovery_ms = gateway->parts.config->socketio.recovery_ms;
-    const struct clock *clock = &gateway->loop.clock;
-    if (recovery_ms == 0)
-        return true;
-    gateway->encoder.offset_clock = clock;
-    gateway->socketio.recovery =
-        gateway->parts.fleet ? redis_recovery_make(&(struct redis_recovery_options){
-                                   .client = gateway->redis,
-                                   .recovery_ms = recovery_ms,
-                                   .hash_seed = gateway->parts.hash_seed,
-                                   .clock = clock})
-                             : memory_recovery_store(gateway->parts.embedded->recovery, clock);
-    return gateway->socketio.recovery != NULL;
+    bool is_needed = gateway->parts.config->socketio.recovery_ms > 0;
+    if (is_needed)
+        gateway->encoder.offset_clock = &gateway->loop.clock;
+    gateway->socketio.recovery = gateway->ports.recovery;
+    return !is_needed || gateway->ports.recovery;
 }
 
 static struct graph_store *make_redis_stores(struct gateway *gateway)
 {
     const struct config *config = gateway->parts.config;
     gateway->sessions.budgets.fleet =
-        redis_budget_make(&(struct redis_budget_options){.client = gateway->redis});
-    gateway->store = redis_state_make(&(struct redis_state_options){
-        .client = gateway->redis,
-        .loop = &gateway->loop,
-        .random = &gateway->random,
-        .metrics = &gateway->metrics,
-        .gateway_id = slice_of(gateway->id),
-        .lease_window_ms = config->presence.expiry_window_ms,
-        .offline_grace_ms = config->presence.offline_grace_ms,
-        .on_fenced = on_gateway_fenced,
-        .on_forgotten = on_gateway_forgotten,
-        .arg = gateway,
-    });
+        redis_budget_make(&(struct redis_budget_options){.client = gateway->ports.redis});
     gateway->typing.store = redis_typing_make(&(struct redis_typing_options){
-        .client = gateway->redis,
+        .client = gateway->ports.redis,
         .ttl_ms = config->typing.ttl_ms,
         .rate_per_second = config->typing.rate_per_second,
     });
     gateway->calls.store = redis_call_make(&(struct redis_call_options){
-        .client = gateway->redis,
+        .client = gateway->ports.redis,
         .loop = &gateway->loop,
         .random = &gateway->random,
         .ring_timeout_ms = config->call.ring_timeout_ms,
@@ -106,72 +87,34 @@ static struct graph_store *make_redis_stores(struct gateway *gateway)
         .lease_window_ms = config->presence.expiry_window_ms,
     });
     return redis_graph_make(&(struct redis_graph_options){
-        .client = gateway->redis,
+        .client = gateway->ports.redis,
         .random = &gateway->random,
         .loop = &gateway->loop,
     });
-}
-
-/* The first gateway of a process owns the hub of all. */
-static bool make_peer_hub(struct gateway *gateway)
-{
-    struct fleet *fleet = gateway->parts.fleet;
-    const struct config_list *peers = &gateway->parts.config->peer.peers;
-    if (fleet->peer_secret.len == 0 || gateway->index > 0)
-        return true;
-    fleet->hub = peer_hub_make(&(struct peer_hub_options){
-        .loop = &gateway->loop,
-        .streams = &gateway->streams,
-        .random = &gateway->random,
-        .metrics = &gateway->metrics,
-        .mailbox = &gateway->mailbox,
-        .name = fleet->process,
-        .secret = fleet->peer_secret,
-        .tls_dial = fleet->peer_dial,
-        .tls_accept = fleet->peer_accept,
-        .on_event = fleet_bus_relay,
-        .arg = gateway->bus,
-    });
-    bool made = fleet->hub != NULL;
-    for (size_t i = 0; i < peers->count && made; i++)
-        made = peer_hub_add(fleet->hub, peers->items[i]);
-    return made;
 }
 
 static struct graph_store *make_fleet_backends(struct gateway *gateway)
 {
-    struct fleet *fleet = gateway->parts.fleet;
-    gateway->redis = redis_client_make(&(struct redis_client_options){
-        .loop = &gateway->loop,
-        .streams = &gateway->streams,
-        .random = &gateway->random,
-        .metrics = &gateway->metrics,
-        .url = &fleet->redis,
-        .tls = fleet->redis_tls,
-        .name = gateway->id,
-        .report = &fleet->report,
-    });
-    if (!gateway->redis)
-        return NULL;
-    gateway->bus = fleet_bus_make(&(struct fleet_bus_options){
-        .client = gateway->redis,
-        .group = gateway->parts.bus_group,
-        .index = gateway->index,
-        .workers = gateway->parts.workers,
-        .mailbox = &gateway->mailbox,
-        .metrics = &gateway->metrics,
-        .process = fleet->process,
-        .hash_seed = gateway->parts.hash_seed,
-        .on_event = gateway_on_event,
-        .on_gap = gateway_on_gap,
-        .arg = gateway,
-    });
-    if (!gateway->bus || !make_peer_hub(gateway))
-        return NULL;
-    fleet_bus_use_hub(gateway->bus, fleet->hub);
-    if (gateway->index == 0)
-        gateway->redis_info = redis_info_make(gateway->redis, &gateway->loop, &gateway->metrics);
-    return make_redis_stores(gateway);
+    bool made = worker_ports_make(&gateway->ports, &(struct worker_ports_options){
+                                                       .fleet = gateway->parts.fleet,
+                                                       .config = gateway->parts.config,
+                                                       .loop = &gateway->loop,
+                                                       .streams = &gateway->streams,
+                                                       .random = &gateway->random,
+                                                       .metrics = &gateway->metrics,
+                                                       .mailbox = &gateway->mailbox,
+                                                       .bus_group = gateway->parts.bus_group,
+                                                       .index = gateway->index,
+                                                       .workers = gateway->parts.workers,
+                                                       .id = gateway->id,
+                                                       .hash_seed = gateway->parts.hash_seed,
+                                                       .on_event = gateway_on_event,
+                                                       .on_gap = gateway_on_gap,
+                                                       .on_fenced = on_gateway_fenced,
+                                                       .on_forgotten = on_gateway_forgotten,
+                                                       .arg = gateway,
+                                                   });
+    return made ? make_redis_stores(gateway) : NULL;
 }
 
 bool gateway_backends_make(struct gateway *gateway)
@@ -181,10 +124,11 @@ bool gateway_backends_make(struct gateway *gateway)
         gateway->parts.fleet ? make_fleet_backends(gateway) : make_embedded_backends(gateway);
     budgets->local = memory_budget_store(gateway->parts.budget, &gateway->loop.clock);
     return graphs && budgets->local && (budgets->fleet || !gateway->parts.fleet) &&
-           make_recovery_store(gateway) &&
+           use_recovery_store(gateway) &&
            graph_reader_init(&gateway->presence.graphs, graphs, &gateway->ledger, &gateway->metrics,
                              gateway->parts.hash_seed) &&
-           gateway->store && gateway->bus && gateway->typing.store && gateway->calls.store;
+           gateway->ports.store && gateway->ports.bus && gateway->typing.store &&
+           gateway->calls.store;
 }
 
 bool gateway_backends_listen(struct gateway *gateway, char error[LISTENER_ERROR_TEXT_MAX])
@@ -205,18 +149,11 @@ static void on_gateways_read(void *arg, enum state_status status,
                              const struct gateway_info *gateways, size_t count)
 {
     struct gateway *gateway = arg;
-    const struct fleet *fleet = gateway->parts.fleet;
     if (status != STATE_OK)
         return;
     metrics_set(&gateway->metrics, METRIC_INSTANCES_HEALTHY, (int64_t)count);
-    if (!fleet || !fleet->hub)
-        return;
-    struct peer_hub_entry entries[REDIS_STATE_GATEWAYS_MAX];
-    if (count > REDIS_STATE_GATEWAYS_MAX)
-        count = REDIS_STATE_GATEWAYS_MAX;
-    for (size_t i = 0; i < count; i++)
-        entries[i] = (struct peer_hub_entry){gateways[i].gateway_id, gateways[i].peer_address};
-    peer_hub_learn(fleet->hub, entries, count);
+    if (gateway->parts.fleet)
+        worker_ports_learn(gateway->parts.fleet, gateways, count);
 }
 
 /* Reads the list of gateways often: a peer without a link cannot be reached while Redis does not answer. */
@@ -226,7 +163,7 @@ static void read_gateway_list(struct gateway *gateway)
     if (gateway->index > 0 || now_ms < gateway->gateways_read_at_ms + GATEWAYS_READ_MS)
         return;
     gateway->gateways_read_at_ms = now_ms;
-    state_gateways(gateway->store, on_gateways_read, gateway);
+    state_gateways(gateway->ports.store, on_gateways_read, gateway);
 }
 
 /* ---- start ---- */
@@ -256,7 +193,7 @@ void gateway_backends_start(struct gateway *gateway)
 {
     struct gateway_info info = gateway_describe(gateway);
     if (gateway->parts.fleet)
-        redis_state_claim(gateway->store, &info, on_gateway_claimed, gateway);
+        redis_state_claim(gateway->ports.store, &info, on_gateway_claimed, gateway);
     else
         start_gateway_reports(gateway);
 }
@@ -298,9 +235,9 @@ bool gateway_backends_leave(struct gateway *gateway)
 {
     if (!gateway->parts.fleet || gateway->claim == GATEWAY_UNCLAIMED)
         return true;
-    if (gateway->claim == GATEWAY_CLAIMED && redis_state_pending(gateway->store) == 0) {
+    if (gateway->claim == GATEWAY_CLAIMED && redis_state_pending(gateway->ports.store) == 0) {
         gateway->claim = GATEWAY_LEAVING;
-        redis_state_release(gateway->store, on_gateway_released, gateway);
+        redis_state_release(gateway->ports.store, on_gateway_released, gateway);
     }
     return gateway->claim == GATEWAY_LEFT;
 }
@@ -310,13 +247,10 @@ void gateway_backends_free(struct gateway *gateway)
     call_store_free(&gateway->calls.store); /* ends calls that pause between two tries */
     if (gateway->parts.fleet && gateway->index == 0)
         peer_hub_free(&gateway->parts.fleet->hub);
-    redis_info_free(&gateway->redis_info);
-    bus_free(&gateway->bus);
     graph_store_free(&gateway->presence.graphs.store);
     typing_store_free(&gateway->typing.store);
-    recovery_store_free(&gateway->socketio.recovery);
     budget_store_free(&gateway->sessions.budgets.local);
     budget_store_free(&gateway->sessions.budgets.fleet);
-    state_store_free(&gateway->store);
-    redis_client_free(&gateway->redis);
+    gateway->socketio.recovery = NULL;
+    worker_ports_free(&gateway->ports);
 }

@@ -1,6 +1,6 @@
 /*
  * The backends of a gateway's ports: memory and mailboxes, or Redis, peer links and mailboxes. A part of the
- * composition root (gateway_compose.c), and the only file that names these backends.
+ * composition root (gateway_compose.c); only it and worker_ports.c name these backends.
  *
  * A single process needs no further work. In a fleet a gateway claims its id at the start, passes the
  * addresses of its peers to the peer hub every second, and removes its keys when it leaves.

@@ -66,7 +66,7 @@ static bool compose_chats(struct gateway *gateway)
     struct typing_plane *typing = &gateway->typing;
     typing->config = config;
     typing->clock = &gateway->loop.clock;
-    typing->bus = gateway->bus;
+    typing->bus = gateway->ports.bus;
     typing->metrics = &gateway->metrics;
     typing->views = (struct typing_views){
         .clock = &gateway->loop.clock,
@@ -124,8 +124,8 @@ static bool compose_presence(struct gateway *gateway)
     struct presence_plane *presence = &gateway->presence;
     presence->config = gateway->parts.config;
     presence->clock = &gateway->loop.clock;
-    presence->store = gateway->store;
-    presence->bus = gateway->bus;
+    presence->store = gateway->ports.store;
+    presence->bus = gateway->ports.bus;
     presence->router = &gateway->router;
     presence->ledger = &gateway->ledger;
     presence->last_seen = &gateway->last_seen;
@@ -203,10 +203,10 @@ static bool compose_socketio(struct gateway *gateway)
 static void compose_delivery(struct gateway *gateway)
 {
     gateway->delivery = (struct delivery){
-        .bus = gateway->bus,
-        .store = gateway->store,
+        .bus = gateway->ports.bus,
+        .store = gateway->ports.store,
         .metrics = &gateway->metrics,
-        .recovery = gateway->socketio.recovery,
+        .recovery = gateway->ports.recovery,
         .recovery_dialect = &DIALECT_TABLE_SOCKETIO,
         .encoder = &gateway->encoder,
         .seed = gateway->parts.hash_seed,
@@ -214,7 +214,7 @@ static void compose_delivery(struct gateway *gateway)
     gateway->receiver = (struct delivery_receiver){
         .router = &gateway->router,
         .metrics = &gateway->metrics,
-        .recovery = gateway->socketio.recovery,
+        .recovery = gateway->ports.recovery,
         .recovery_dialect = &DIALECT_TABLE_SOCKETIO,
         .is_connection = session_is_connection,
         .is_device = session_is_device,
@@ -255,7 +255,7 @@ struct gateway *gateway_make(const struct gateway_parts *parts, size_t index)
     if (!loop_init(&gateway->loop) ||
         !mailbox_init(&gateway->mailbox, &gateway->loop, MAILBOX_MAIL_MAX, gateway) ||
         !compose_streams(gateway) || !compose_ports(gateway) ||
-        !router_init(&gateway->router, parts->hash_seed, gateway->bus, &gateway->encoder,
+        !router_init(&gateway->router, parts->hash_seed, gateway->ports.bus, &gateway->encoder,
                      session_deliver) ||
         !last_seen_init(&gateway->last_seen, &gateway->ledger, parts->hash_seed))
         return NULL; /* the process gives up, so nothing is undone */
@@ -269,7 +269,7 @@ struct gateway *gateway_make(const struct gateway_parts *parts, size_t index)
     gateway->memory_check.run = gateway_check_memory;
     gateway->sessions.connections.memory.on_grown = gateway_on_memory_grown;
     gateway->sessions.connections.memory.check_above = INT64_MAX; /* until the first check */
-    gateway->pressure = (struct memory_pressure){.recovery = gateway->socketio.recovery,
+    gateway->pressure = (struct memory_pressure){.recovery = gateway->ports.recovery,
                                                  .budget = parts->memory,
                                                  .worker = index,
                                                  .workers = parts->workers};

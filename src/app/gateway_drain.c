@@ -83,8 +83,8 @@ void gateway_stop(struct gateway *gateway)
 bool gateway_finish(struct gateway *gateway)
 {
     bool had_work = !mailbox_is_empty(&gateway->mailbox) || ledger_client_is_owed(&gateway->ledger);
-    if (gateway->redis)
-        redis_client_close(gateway->redis);
+    if (gateway->ports.redis)
+        redis_client_close(gateway->ports.redis);
     mailbox_drain(&gateway->mailbox);
     ledger_request_inbox_drain(&gateway->ledger_inbox);
     refusal_answer_all(&gateway->ledger);

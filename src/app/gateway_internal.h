@@ -10,6 +10,7 @@
 #include "app/gateway_backends.h"
 #include "app/gateway_messages.h"
 #include "app/memory_pressure.h"
+#include "app/worker_ports.h"
 #include "ledger/last_seen.h"
 #include "ledger/ledger_request_inbox.h"
 #include "net/fd_passing.h"
@@ -37,10 +38,7 @@ struct gateway {
     struct fd_passing fd_passing; /* connections from other processes on this port */
     struct encoder encoder;
     struct router router;
-    struct bus *bus;
-    struct state_store *store;
-    struct redis_client *redis; /* these two in a fleet only, else NULL */
-    struct redis_info *redis_info;
+    struct worker_ports ports;
     struct ledger_request_inbox ledger_inbox; /* finished ledger requests */
     struct ledger_client ledger;
     struct last_seen last_seen;

@@ -237,7 +237,7 @@ struct presence world_presence(struct world *world, const char *user)
 {
     struct presence presence = {0};
     struct slice id = slice_of(user);
-    state_read(world->gateway->store, &id, 1, on_presence_read, &presence);
+    state_read(world->gateway->ports.store, &id, 1, on_presence_read, &presence);
     return presence;
 }
 
@@ -260,7 +260,7 @@ static void on_leases_read(void *arg, enum state_status status, const struct lea
 size_t world_leases(struct world *world, const char *user, int64_t *last_heartbeat_ms)
 {
     struct lease_summary summary = {0};
-    state_leases(world->gateway->store, slice_of(user), on_leases_read, &summary);
+    state_leases(world->gateway->ports.store, slice_of(user), on_leases_read, &summary);
     if (last_heartbeat_ms)
         *last_heartbeat_ms = summary.last_heartbeat_ms;
     return summary.count;
