@@ -90,16 +90,40 @@ void gateway_messages_tick(struct gateway_messages *messages)
     local_feed_tick(messages->feed);
 }
 
-void gateway_messages_sample(struct gateway_messages *messages)
+static void sample_ledger(struct gateway_messages *messages)
 {
     struct metrics *metrics = messages->parts.metrics;
-    struct ledger *ledger = messages->parts.ledger;
+    const struct ledger_metrics *kept = ledger_metrics(messages->parts.ledger);
+    bool dynamodb = ledger_choice_is_dynamodb(messages->parts.config);
+    bool available = atomic_load(&kept->available);
     metrics_set(metrics, METRIC_CIRCUIT_BREAKER_OPEN,
-                breaker_ledger_state(ledger) != BREAKER_CLOSED);
-    metrics_set(metrics, METRIC_LEDGER_AVAILABLE, atomic_load(&ledger_metrics(ledger)->available));
+                breaker_ledger_state(messages->parts.ledger) != BREAKER_CLOSED);
+    metrics_set(metrics, METRIC_LEDGER_AVAILABLE, available);
+    metrics_set(metrics, METRIC_DYNAMODB_CONFIGURED, dynamodb);
+    metrics_set(metrics, METRIC_DYNAMODB_AVAILABLE, dynamodb && available);
+    metrics_set(metrics, METRIC_DYNAMODB_THROTTLE_COUNT, (int64_t)atomic_load(&kept->throttles));
+    metrics_set(metrics, METRIC_TRANSACTION_COMMITS, (int64_t)atomic_load(&kept->commits));
+    metrics_set(metrics, METRIC_TRANSACTION_CONFLICTS, (int64_t)atomic_load(&kept->conflicts));
+    metrics_set(metrics, METRIC_DUPLICATE_SEQUENCE,
+                (int64_t)atomic_load(&kept->duplicate_sequences));
+}
+
+static void sample_feed(struct gateway_messages *messages)
+{
+    struct metrics *metrics = messages->parts.metrics;
     metrics_set(metrics, METRIC_FEED_AVAILABLE, feed_available(messages->plane.feed));
+    metrics_set(metrics, METRIC_KAFKA_CONFIGURED, 0);
+    metrics_set(metrics, METRIC_KAFKA_AVAILABLE, 0);
     metrics_set(metrics, METRIC_FANOUT_CONSUMER_LAG,
                 (int64_t)feed_lag(local_feed_consumer(messages->feed)));
+    metrics_set(metrics, METRIC_FANOUT_DLQ_THRESHOLD,
+                messages->parts.config->fanout.dlq.alert_threshold_per_hour);
+}
+
+void gateway_messages_sample(struct gateway_messages *messages)
+{
+    sample_ledger(messages);
+    sample_feed(messages);
 }
 
 bool gateway_messages_idle(const struct gateway_messages *messages)

@@ -10,10 +10,16 @@
 
 static const struct slice SQLITE = SLICE("sqlite:");
 static const struct slice REMOTE = SLICE("remote://");
+static const struct slice DYNAMODB = SLICE("dynamodb://");
 
 bool ledger_choice_is_remote(const struct config *config)
 {
     return slice_starts_with(slice_of(config->ledger.url), REMOTE);
+}
+
+bool ledger_choice_is_dynamodb(const struct config *config)
+{
+    return slice_starts_with(slice_of(config->ledger.url), DYNAMODB);
 }
 
 static struct ledger *explain_choice_failure(char error[LEDGER_CHOICE_ERROR_TEXT_MAX],

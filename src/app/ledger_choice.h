@@ -15,6 +15,9 @@ enum { LEDGER_CHOICE_ERROR_TEXT_MAX = 640 };
 /* Returns true if the ledger is another process, which other gateways may share. */
 bool ledger_choice_is_remote(const struct config *config);
 
+/* Returns true if the ledger is DynamoDB. */
+bool ledger_choice_is_dynamodb(const struct config *config);
+
 /* Opens the ledger; a remote one connects later. On failure returns NULL and explains in `error`. The
  * configuration must outlive it. Free it with ledger_close(). */
 struct ledger *ledger_choice_open(const struct config *config,

@@ -324,7 +324,7 @@ static const struct setting table[] = {
     TEXT(fanout.dlq.topic, "dead_letters.messages", &setting_rule_not_empty,
          "Topic of the dead letters. No effect in this version: the Kafka feed does not exist yet."),
     COUNT(fanout.dlq.alert_threshold_per_hour, "100", 0, COUNT_MAX,
-          "Dead letters per hour that raise an alert. No effect in this version: deploy/prometheus_rules.yaml alerts on the first one."),
+          "Dead letters per hour that raise the alert DeadLettersPileUp (deploy/prometheus_rules.yaml)."),
 
     BOOL(debug.echo, "false",
          "Serve the WebSocket GET /v1/echo for conformance suites."),

@@ -102,6 +102,9 @@ void ledger_exposition_write_ledger(struct buffer *out, const struct ledger_metr
     write_ledger_counter(out, "ledger_halted_appends",
                          "Messages refused because the chat's counter is corrupt (SEV-1)",
                          metrics->halted_appends);
+    write_ledger_counter(out, "ledger_duplicate_sequences",
+                         "Messages refused because another one has their sequence (SEV-1)",
+                         metrics->duplicate_sequences);
     write_ledger_histogram(out, "ledger_write_seconds", "From a write's arrival to its commit",
                            &metrics->write_us, MICROSECONDS);
     write_ledger_histogram(out, "ledger_read_seconds", "From a read's arrival to its answer",

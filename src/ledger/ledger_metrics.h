@@ -27,7 +27,11 @@ struct ledger_metrics {
     _Atomic uint64_t checkpoints;
     _Atomic uint64_t reopens;        /* connections reopened after a failure */
     _Atomic uint64_t halted_appends; /* SEV-1: refused because a chat's counter is corrupt */
-    _Atomic uint64_t duplicates;     /* appends that repeated an earlier one */
+    _Atomic uint64_t
+        duplicate_sequences;     /* SEV-1: of these, their sequence belonged to a message */
+    _Atomic uint64_t throttles;  /* DynamoDB: requests refused beyond the capacity, each attempt */
+    _Atomic uint64_t conflicts;  /* DynamoDB: transactions cancelled by another one, each attempt */
+    _Atomic uint64_t duplicates; /* appends that repeated an earlier one */
     _Atomic uint64_t appends;
     _Atomic uint64_t writes_done; /* writes that the store answered, also with a refusal */
     _Atomic uint64_t over_share;  /* refused: their user had too much waiting */

@@ -210,6 +210,7 @@ struct ledger_request {
     _Atomic bool abandoned;
     _Atomic bool observed; /* see ledger_backend.observe */
     bool unfinished;       /* the backend's: executed, but a part of it remains to be done */
+    bool sequence_taken;   /* the backend's: halted because a message has the next sequence */
     uint32_t ids_done;     /* the backend's: how many of `input.ids` earlier slices have stored */
     uint32_t members_done; /* the backend's: how many members that made */
     int64_t draft;         /* the backend's: names what earlier slices have stored; 0: nothing */

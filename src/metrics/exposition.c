@@ -33,6 +33,7 @@ static int64_t combine_exposition_values(enum metric_shown shown, int64_t a, int
 {
     switch (shown) {
     case METRIC_SHOWN_LARGEST:
+    case METRIC_SHOWN_LARGEST_COUNTER:
     case METRIC_SHOWN_LARGEST_MILLE:
         return a > b ? a : b;
     case METRIC_SHOWN_SMALLEST:

@@ -77,9 +77,10 @@ static void every_metric_has_help_type_and_value(void **state)
     for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
         const struct metric_row *row = &metric_rows[metric];
         char head[400];
+        bool is_counter =
+            row->shown == METRIC_SHOWN_COUNTER || row->shown == METRIC_SHOWN_LARGEST_COUNTER;
         snprintf(head, sizeof head, "# HELP rollcall_%s %s\n# TYPE rollcall_%s %s\nrollcall_%s ",
-                 row->name, row->help, row->name,
-                 row->shown == METRIC_SHOWN_COUNTER ? "counter" : "gauge", row->name);
+                 row->name, row->help, row->name, is_counter ? "counter" : "gauge", row->name);
         if (!strstr(text, head))
             fail_msg("not found: %s", head);
     }
@@ -128,7 +129,17 @@ static void gauges_add_up_workers_or_choose_one(void **state)
     assert_shown(text, "presence_stale_ratio", 0.125);
     assert_shown(text, "redis_available", 0);
     assert_shown(text, "durability_feed_available", 1);
-    assert_shown(text, "durability_kafka_available", 0);
+    assert_shown(text, "durability_kafka_available", 1);
+}
+
+static void counters_of_others_are_not_added(void **state)
+{
+    struct fixture *fixture = *state;
+    metrics_set(&fixture->workers[0], METRIC_REDIS_EVICTED_KEYS, 30);
+    metrics_set(&fixture->workers[1], METRIC_REDIS_EVICTED_KEYS, 40);
+    const char *text = write_text(fixture, START_MS);
+    assert_shown(text, "redis_evicted_keys", 40);
+    assert_non_null(strstr(text, "# TYPE rollcall_redis_evicted_keys counter\n"));
 }
 
 static void rate_covers_its_period_only(void **state)
@@ -192,7 +203,8 @@ static void shares_cover_the_last_minute(void **state)
     metrics_add(&fixture->workers[1], METRIC_ROUTING_LOOKUP_ERRORS, 25);
     metrics_add(&fixture->workers[0], METRIC_MESSAGES_PERSISTED, 60);
     metrics_add(&fixture->workers[0], METRIC_IDEMPOTENCY_HITS, 20);
-    metrics_add(&fixture->workers[0], METRIC_TRANSACTION_CONFLICTS, 40);
+    metrics_set(&fixture->workers[0], METRIC_TRANSACTION_COMMITS, 60);
+    metrics_set(&fixture->workers[0], METRIC_TRANSACTION_CONFLICTS, 40);
     metrics_add(&fixture->workers[0], METRIC_FANOUT_SKIPPED, 5);
     text = write_text(fixture, START_MS + 10);
     assert_shown(text, "routing_lookup_errors_rate", 0.25);
@@ -291,6 +303,7 @@ int main(void)
         with_fixture(every_metric_has_help_type_and_value),
         with_fixture(every_line_follows_the_format),
         with_fixture(gauges_add_up_workers_or_choose_one),
+        with_fixture(counters_of_others_are_not_added),
         with_fixture(rate_covers_its_period_only),
         with_fixture(sample_ring_wraps_around),
         with_fixture(frequent_samples_make_periods_shorter),

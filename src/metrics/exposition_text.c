@@ -73,11 +73,13 @@ static void write_exposition_metric(const struct exposition_text *text, enum met
 {
     const struct metric_row *row = &metric_rows[metric];
     int64_t value = text->now.values[metric];
-    metric_text_head(text->out, row->name, row->shown == METRIC_SHOWN_COUNTER ? "counter" : "gauge",
-                     row->help);
+    bool is_counter =
+        row->shown == METRIC_SHOWN_COUNTER || row->shown == METRIC_SHOWN_LARGEST_COUNTER;
+    metric_text_head(text->out, row->name, is_counter ? "counter" : "gauge", row->help);
     buffer_printf(text->out, "rollcall_%s ", row->name);
     switch (row->shown) {
     case METRIC_SHOWN_COUNTER:
+    case METRIC_SHOWN_LARGEST_COUNTER:
     case METRIC_SHOWN_SUM:
     case METRIC_SHOWN_LARGEST:
     case METRIC_SHOWN_SMALLEST:

@@ -1,6 +1,7 @@
 #include "metrics/metric_row.h"
 
 #define COUNTER .shown = METRIC_SHOWN_COUNTER
+#define LARGEST_COUNTER .shown = METRIC_SHOWN_LARGEST_COUNTER
 #define SUM .shown = METRIC_SHOWN_SUM
 #define LARGEST .shown = METRIC_SHOWN_LARGEST
 #define SMALLEST .shown = METRIC_SHOWN_SMALLEST

@@ -9,6 +9,8 @@
  * A row of the table says what is shown:
  *
  *   COUNTER                  only grows; the workers' values are added
+ *   LARGEST_COUNTER          only grows; counted by another (Redis, the ledger that all workers share),
+ *                            each worker copies the value, and the largest copy is shown
  *   SUM, LARGEST, SMALLEST   a gauge that is set; the workers' values are added, or one is chosen.
  *                            A SMALLEST starts at 1, so a worker that never sets it does not count
  *   LARGEST_MILLE            as LARGEST, set in thousandths and shown as a share of 1
@@ -18,6 +20,15 @@
  *   P99(latency)             seconds, likewise; 0 when nothing happened
  *
  * The last four are computed when they are shown and are never set.
+ *
+ * Metrics of a backend and who keeps them:
+ *
+ *   DYNAMODB_…, TRANSACTION_…,    ledger/ledger_metrics.h, where the ledger's backend counts;
+ *   DUPLICATE_SEQUENCE            app/gateway_messages.c copies them
+ *   KAFKA_CONFIGURED, …AVAILABLE  app/gateway_messages.c, from the feed in use
+ *   FANOUT_CONSUMER_LAG           the feed's consumer: for Kafka, what the broker reports
+ *   FANOUT_DEAD_LETTERS, …DEPTH   the feed, when an event was stored as a dead letter
+ *   FANOUT_CONSUMER_RESTARTS      the feed, when it opens its consumer again after a fatal error
  */
 #ifndef ROLLCALL_METRICS_METRICS_H
 #define ROLLCALL_METRICS_METRICS_H
@@ -211,27 +222,30 @@ enum {
         "1 while Redis answers; 0 if no Redis is configured")                                      \
     ROW(REDIS_USED_MEMORY_PCT, "redis_used_memory_pct", LARGEST,                                   \
         "Redis memory in use, per cent of maxmemory")                                              \
-    ROW(REDIS_KEYSPACE_HITS, "redis_keyspace_hits", LARGEST, "Redis keyspace hits")                \
-    ROW(REDIS_KEYSPACE_MISSES, "redis_keyspace_misses", LARGEST, "Redis keyspace misses")          \
-    ROW(REDIS_EXPIRED_KEYS, "redis_expired_keys", LARGEST, "Redis keys expired")                   \
-    ROW(REDIS_EVICTED_KEYS, "redis_evicted_keys", LARGEST, "Redis keys evicted")                   \
+    ROW(REDIS_KEYSPACE_HITS, "redis_keyspace_hits", LARGEST_COUNTER, "Redis keyspace hits")        \
+    ROW(REDIS_KEYSPACE_MISSES, "redis_keyspace_misses", LARGEST_COUNTER, "Redis keyspace misses")  \
+    ROW(REDIS_EXPIRED_KEYS, "redis_expired_keys", LARGEST_COUNTER, "Redis keys expired")           \
+    ROW(REDIS_EVICTED_KEYS, "redis_evicted_keys", LARGEST_COUNTER, "Redis keys evicted")           \
     ROW(REDIS_CONNECTED_CLIENTS, "redis_connected_clients", LARGEST, "Clients connected to Redis") \
     ROW(REDIS_PUBSUB_CHANNELS, "redis_pubsub_channels", LARGEST, "Redis pub/sub channels")         \
     ROW(REDIS_PUBSUB_PATTERNS, "redis_pubsub_patterns", LARGEST, "Redis pub/sub patterns")         \
     ROW(COUNTER_CORRUPTION, "durability_counter_corruption", COUNTER,                              \
         "Chats found with a missing or lagging sequence counter (SEV-1)")                          \
-    ROW(DUPLICATE_SEQUENCE, "durability_duplicate_sequence", COUNTER,                              \
-        "Sequences found twice in a chat (SEV-1); always 0 in this version")                       \
+    ROW(DUPLICATE_SEQUENCE, "durability_duplicate_sequence", LARGEST_COUNTER,                      \
+        "Messages refused because another one has their sequence (SEV-1); not of a remote ledger") \
     ROW(LEDGER_AVAILABLE, "durability_ledger_available", SMALLEST,                                 \
         "1 while the ledger answers, whatever its backend")                                        \
-    ROW(DYNAMODB_AVAILABLE, "durability_dynamodb_available", LARGEST,                              \
-        "1 while the ledger is DynamoDB and answers; always 0 in this version")                    \
-    ROW(DYNAMODB_THROTTLE_COUNT, "durability_dynamodb_throttle_count", COUNTER,                    \
-        "Ledger requests throttled by DynamoDB; always 0 in this version")                         \
+    ROW(DYNAMODB_CONFIGURED, "durability_dynamodb_configured", LARGEST,                            \
+        "1 if the ledger is DynamoDB")                                                             \
+    ROW(DYNAMODB_AVAILABLE, "durability_dynamodb_available", SMALLEST,                             \
+        "1 while the ledger is DynamoDB and answers; 0 if it is another")                          \
+    ROW(DYNAMODB_THROTTLE_COUNT, "durability_dynamodb_throttle_count", LARGEST_COUNTER,            \
+        "Requests throttled by DynamoDB")                                                          \
     ROW(FEED_AVAILABLE, "durability_feed_available", SMALLEST,                                     \
         "1 while the feed accepts events, whatever its backend")                                   \
-    ROW(KAFKA_AVAILABLE, "durability_kafka_available", LARGEST,                                    \
-        "1 while the feed is Kafka and accepts events; always 0 in this version")                  \
+    ROW(KAFKA_CONFIGURED, "durability_kafka_configured", LARGEST, "1 if the feed is Kafka")        \
+    ROW(KAFKA_AVAILABLE, "durability_kafka_available", SMALLEST,                                   \
+        "1 while the feed is Kafka and accepts events; 0 if it is another")                        \
     ROW(KAFKA_PRODUCE_LATENCY_P99, "durability_kafka_produce_latency_p99", P99(PUBLISH),           \
         "Seconds to publish an event to the feed, 99th percentile")                                \
     ROW(PERSIST_LATENCY_P99, "durability_persist_latency_p99", P99(PERSIST),                       \
@@ -243,11 +257,13 @@ enum {
         "Sends that the ledger or the feed did not accept")                                        \
     ROW(AVAILABILITY, "durability_availability", SHARE_BESIDE(MESSAGES_PERSISTED, SENDS_FAILED),   \
         "Share of sends made durable (0 while nothing is sent)")                                   \
-    ROW(TRANSACTION_CONFLICTS, "durability_transaction_conflicts", COUNTER,                        \
-        "Transactions that conflicted with another; always 0 in this version")                     \
+    ROW(TRANSACTION_COMMITS, "durability_transaction_commits", LARGEST_COUNTER,                    \
+        "Transactions that the ledger committed; 0 with a remote ledger")                          \
+    ROW(TRANSACTION_CONFLICTS, "durability_transaction_conflicts", LARGEST_COUNTER,                \
+        "Transactions that DynamoDB refused because they conflicted with another")                 \
     ROW(TRANSACTION_CONFLICT_RATE, "durability_transaction_conflict_rate",                         \
-        SHARE_BESIDE(TRANSACTION_CONFLICTS, MESSAGES_PERSISTED),                                   \
-        "Share of transactions that conflicted with another; always 0 in this version")            \
+        SHARE_BESIDE(TRANSACTION_CONFLICTS, TRANSACTION_COMMITS),                                  \
+        "Share of transactions that conflicted with another")                                      \
     ROW(IDEMPOTENCY_HITS, "durability_idempotency_hits", COUNTER,                                  \
         "Sends answered with the result of an earlier, identical send")                            \
     ROW(IDEMPOTENCY_HIT_RATE, "durability_idempotency_hit_rate",                                   \
@@ -273,8 +289,11 @@ enum {
         "Messages received again and dropped")                                                     \
     ROW(FANOUT_RETRY_COUNT, "fanout_retry_count", COUNTER, "Fan-out retries")                      \
     ROW(FANOUT_DLQ_DEPTH, "fanout_dlq_depth", LARGEST, "Dead letters stored")                      \
+    ROW(FANOUT_DEAD_LETTERS, "fanout_dead_letters", COUNTER, "Events that became dead letters")    \
+    ROW(FANOUT_DLQ_THRESHOLD, "fanout_dlq_alert_threshold_per_hour", LARGEST,                      \
+        "The setting fanout.dlq.alert_threshold_per_hour")                                         \
     ROW(FANOUT_CONSUMER_RESTARTS, "fanout_consumer_restarts", COUNTER,                             \
-        "Restarts of fan-out consumers; always 0 in this version")                                 \
+        "Consumers of the feed opened again after a fatal error; 0 with the embedded feed")        \
     ROW(CLIENT_RESYNC_FORCED, "client_resync_forced", COUNTER,                                     \
         "Connections closed for slow reading, memory, age or shutdown, so that clients resync")    \
     ROW(CLIENT_RESYNC_FORCED_RATE, "client_resync_forced_rate", RATE(CLIENT_RESYNC_FORCED),        \

@@ -125,8 +125,10 @@ static void on_dead_letter_stored(void *arg, const struct ledger_change_outcome 
 {
     struct local_item *item = arg;
     struct local_feed *self = local_feed_of(item);
-    if (outcome->status == LEDGER_OK)
+    if (outcome->status == LEDGER_OK) {
+        metrics_count(self->options.metrics, METRIC_FANOUT_DEAD_LETTERS);
         metrics_set(self->options.metrics, METRIC_FANOUT_DLQ_DEPTH, ++self->dead_letters);
+    }
     end_local_item(item, outcome->status == LEDGER_OK);
 }
 

@@ -368,6 +368,7 @@ static void test_corrupt_counter_halts_chat_until_repair(void **state)
     expect(harness_repair(h, "c", true), "ok needed missing 0/3");
     expect(harness_send(h, "c", "alice", "4", "four"), "ok 4 m-4");
     assert_int_equal(ledger_metrics(fixture->ledger)->halted_appends, 3);
+    assert_int_equal(ledger_metrics(fixture->ledger)->duplicate_sequences, 2);
 }
 
 int main(void)

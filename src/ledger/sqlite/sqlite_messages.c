@@ -72,6 +72,17 @@ static bool is_chat_halted(const struct chat_counter *counter)
     return counter->missing || counter->value != counter->highest;
 }
 
+/* Refuses a message of a halted chat, except one that was stored before. */
+static enum ledger_status append_to_halted_chat(struct database *database,
+                                                struct ledger_request *request,
+                                                const struct chat_counter *counter)
+{
+    if (find_first_send(database, request))
+        return LEDGER_OK;
+    request->sequence_taken = !counter->missing && counter->value < counter->highest;
+    return LEDGER_HALTED;
+}
+
 /* Returns false when the sender has used this client_message_id before. A sequence in use is a failure
  * of the database. */
 static bool insert_message_row(struct database *database, const struct ledger_request *request,
@@ -131,7 +142,7 @@ enum ledger_status sqlite_messages_append(struct database *database, struct ledg
     if (!counter.has_member)
         return LEDGER_NOT_FOUND;
     if (is_chat_halted(&counter))
-        return find_first_send(database, request) ? LEDGER_OK : LEDGER_HALTED;
+        return append_to_halted_chat(database, request, &counter);
     if (counter.member_count == 2 && sqlite_members_have_block(database, input->chat, input->user))
         return find_first_send(database, request) ? LEDGER_OK : LEDGER_FORBIDDEN;
     int64_t sequence = counter.value + 1;

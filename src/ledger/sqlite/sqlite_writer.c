@@ -130,8 +130,11 @@ static void count_group_answers(const struct sqlite_thread *thread, const struct
         ledger_histogram_add(&metrics->write_us, now_us - request->submitted_us);
         if (request->operation != LEDGER_MESSAGE_APPEND)
             continue;
-        if (request->outcome.any.status == LEDGER_HALTED)
+        if (request->outcome.any.status == LEDGER_HALTED) {
             ledger_count(&metrics->halted_appends);
+            if (request->sequence_taken)
+                ledger_count(&metrics->duplicate_sequences);
+        }
         if (request->outcome.any.status == LEDGER_OK)
             ledger_count(request->outcome.append.duplicate ? &metrics->duplicates
                                                            : &metrics->appends);
