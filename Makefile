@@ -28,6 +28,11 @@ $(SUITES:%=test-%): test-%: ## run one suite: rules unit fault fuzz e2e e2e-quic
 	@tools/install-deps test fuzz || { echo "0 passed, 1 failed"; exit 1; }
 	@tools/run-tests $*
 
+.PHONY: test-cloud
+test-cloud: ## test the backends on a real DynamoDB Local and Kafka (needs Java and Maven)
+	@tools/install-deps cloud || { echo "0 passed, 1 failed"; exit 1; }
+	@tools/run-tests cloud
+
 .PHONY: test-api
 test-api: ## send generated requests, compare the answers with docs/openapi.json
 	@tools/install-deps test api || { echo "0 passed, 1 failed"; exit 1; }
