@@ -8,7 +8,7 @@
 /* In the order of aws_credentials.h. */
 static const struct aws_source *const sources[] = {
     &aws_environment_source, &aws_web_identity_source, &aws_profile_source,
-    &aws_container_source,   &aws_instance_source,
+    &aws_container_source,   &aws_instance_source,     NULL,
 };
 
 bool aws_fetch_start(const struct aws_fetch *start, struct aws_fetch **out)
@@ -18,9 +18,9 @@ bool aws_fetch_start(const struct aws_fetch *start, struct aws_fetch **out)
         return false;
     *fetch = *start;
     *out = fetch;
-    for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++) {
-        fetch->source_name = sources[i]->name;
-        if (sources[i]->start(fetch))
+    for (const struct aws_source *const *source = sources; *source; source++) {
+        fetch->source_name = (*source)->name;
+        if ((*source)->start(fetch))
             return true;
     }
     fetch->source_name = "none";
