@@ -215,14 +215,16 @@ struct config_socketio {
     int64_t recovery_ms; /* 0: none */
 };
 
-struct config_durability {
+struct config_dynamodb {
+    struct config_retry retry;
     struct {
-        struct config_retry retry;
-        struct {
-            uint32_t max_attempts;
-            int64_t jitter_ms;
-        } transaction_conflict;
-    } dynamodb;
+        uint32_t max_attempts;
+        int64_t jitter_ms;
+    } transaction_conflict;
+};
+
+struct config_durability {
+    struct config_dynamodb dynamodb;
     struct {
         struct {
             enum kafka_acks acks;

@@ -178,10 +178,20 @@ static bool set_transfer_request(struct http_transfer *transfer,
 
 /* ---- answers ---- */
 
+/* Returns whether the transfer ended before there was a connection. */
+static bool is_transfer_unsent(const struct http_transfer *transfer, const char *error)
+{
+    curl_off_t connected_us = 0, request_sent_us = 0;
+    curl_easy_getinfo(transfer->easy, CURLINFO_CONNECT_TIME_T, &connected_us);
+    curl_easy_getinfo(transfer->easy, CURLINFO_PRETRANSFER_TIME_T, &request_sent_us);
+    return error && connected_us == 0 && request_sent_us == 0;
+}
+
 static void end_transfer(struct http_transfer *transfer, const char *error)
 {
     struct http_client *client = transfer->client;
-    struct http_client_response response = {.error = error};
+    struct http_client_response response = {.error = error,
+                                            .unsent = is_transfer_unsent(transfer, error)};
     long status = 0;
     if (!error) {
         curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);

@@ -52,6 +52,7 @@ struct http_client_response {
     unsigned status;   /* 0: there is no response, `error` says why */
     struct slice body; /* empty without a response */
     const char *error; /* NULL with a response */
+    bool unsent;       /* no connection was made, so nobody has seen the request */
 };
 
 typedef void (*http_client_done)(void *arg, const struct http_client_response *response);
