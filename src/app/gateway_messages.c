@@ -28,7 +28,8 @@ static bool compose_feed(struct gateway_messages *messages)
         .metrics = parts->metrics,
         .random = parts->random,
         .replays = parts->replays,
-        .shared = ledger_choice_is_remote(parts->config),
+        .shared =
+            ledger_choice_is_remote(parts->config) || ledger_choice_is_dynamodb(parts->config),
         .replay_page = parts->config->fanout.kafka.consumer.max_poll_records,
         .started_at_ms = parts->started_at_ms,
     };

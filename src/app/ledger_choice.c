@@ -1,6 +1,7 @@
 #include "app/ledger_choice.h"
 
 #include "config/address.h"
+#include "ledger/dynamodb/dynamodb_ledger.h"
 #include "ledger/remote/remote_ledger.h"
 #include "ledger/sqlite/sqlite_ledger.h"
 #include "net/tls.h"
@@ -66,6 +67,15 @@ static struct ledger *open_remote_ledger(const struct config *config,
                   : explain_choice_failure(error, config->ledger.url, "out of memory or threads");
 }
 
+static struct ledger *open_dynamodb_ledger(const struct config *config,
+                                           char error[LEDGER_CHOICE_ERROR_TEXT_MAX])
+{
+    char reason[DYNAMODB_LEDGER_ERROR_TEXT_MAX];
+    struct ledger *ledger =
+        dynamodb_ledger_open(config->ledger.url, &config->durability.dynamodb, reason);
+    return ledger ? ledger : explain_choice_failure(error, config->ledger.url, reason);
+}
+
 struct ledger *ledger_choice_open(const struct config *config,
                                   char error[LEDGER_CHOICE_ERROR_TEXT_MAX])
 {
@@ -75,9 +85,12 @@ struct ledger *ledger_choice_open(const struct config *config,
         return open_remote_ledger(config, error);
     if (slice_starts_with(url, SQLITE))
         return open_sqlite_ledger(config->ledger.url + SQLITE.len, error);
+    if (slice_starts_with(url, DYNAMODB))
+        return open_dynamodb_ledger(config, error);
     if (url.len > 0)
-        return explain_choice_failure(error, config->ledger.url,
-                                      "this build has sqlite: and remote:// only");
+        return explain_choice_failure(
+            error, config->ledger.url,
+            "expected sqlite:PATH, remote://HOST:PORT or dynamodb://REGION");
     snprintf(path, sizeof(path), "%s/ledger.db", config->data_dir);
     return open_sqlite_ledger(path, error);
 }

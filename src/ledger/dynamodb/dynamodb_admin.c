@@ -45,8 +45,8 @@ static void write_key_attribute(struct buffer *out, const char *name, const char
 }
 
 static void write_key_list(struct buffer *out, const char *list, const char *key,
-                           const struct dynamodb_table_description *table,
-                           const char *of_partition, const char *of_sort)
+                           const struct dynamodb_table_description *table, const char *of_partition,
+                           const char *of_sort)
 {
     json_write_key(out, slice_of(list));
     json_write_array(out);

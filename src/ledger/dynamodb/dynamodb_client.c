@@ -43,7 +43,8 @@ void dynamodb_client_wait(struct dynamodb_task *task, int64_t wait_ms)
     struct loop *loop = task->client->loop;
     struct dynamodb_pause pause = {.timer = {.fire = on_pause_over}, .task = task};
     int64_t left_ms = remaining_ms(task);
-    loop_set_timer(loop, &pause.timer, loop->clock.now_ms + (wait_ms < left_ms ? wait_ms : left_ms));
+    loop_set_timer(loop, &pause.timer,
+                   loop->clock.now_ms + (wait_ms < left_ms ? wait_ms : left_ms));
     fiber_suspend(task->fiber);
 }
 
@@ -142,7 +143,9 @@ static enum dynamodb_outcome fail_dynamodb_task(struct dynamodb_task *task, cons
     task->late = remaining_ms(task) <= 0;
     log_error("ledger_failed", "operation=%s call=%s status=%u error=%s",
               ledger_request_operation_name(task->request->operation), target, task->http_status,
-              log_sentence(slice_of(name[0] ? name : task->late ? "no time left" : "no answer")));
+              log_sentence(slice_of(name[0]      ? name
+                                    : task->late ? "no time left"
+                                                 : "no answer")));
     return DYNAMODB_FAILED;
 }
 

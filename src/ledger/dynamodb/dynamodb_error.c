@@ -43,9 +43,9 @@ static enum dynamodb_error find_error_meaning(struct slice name, enum dynamodb_e
 static enum dynamodb_error worse_error(enum dynamodb_error a, enum dynamodb_error b)
 {
     static const int weights[] = {
-        [DYNAMODB_ERROR_NONE] = 0,      [DYNAMODB_ERROR_CONFLICT] = 1,
-        [DYNAMODB_ERROR_THROTTLED] = 2, [DYNAMODB_ERROR_CONDITION] = 3,
-        [DYNAMODB_ERROR_UNKNOWN] = 4,   [DYNAMODB_ERROR_CREDENTIALS] = 4,
+        [DYNAMODB_ERROR_NONE] = 0,        [DYNAMODB_ERROR_CONFLICT] = 1,
+        [DYNAMODB_ERROR_THROTTLED] = 2,   [DYNAMODB_ERROR_CONDITION] = 3,
+        [DYNAMODB_ERROR_UNKNOWN] = 4,     [DYNAMODB_ERROR_CREDENTIALS] = 4,
         [DYNAMODB_ERROR_UNAVAILABLE] = 4, [DYNAMODB_ERROR_INVALID] = 5,
     };
     return weights[a] >= weights[b] ? a : b;
@@ -113,7 +113,8 @@ enum dynamodb_error dynamodb_error_of(unsigned http_status, struct slice answer,
     if (http_status == 200)
         return DYNAMODB_ERROR_NONE;
     struct json json;
-    char *copy = malloc(answer.len + 1); /* parsing changes the text, which the caller reads again */
+    char *copy =
+        malloc(answer.len + 1); /* parsing changes the text, which the caller reads again */
     if (!copy)
         return DYNAMODB_ERROR_UNAVAILABLE;
     memcpy(copy, answer.data ? answer.data : "", answer.len);

@@ -40,9 +40,9 @@ struct dynamodb_values {
 
 /* DYNAMODB_VALUES(DYNAMODB_TEXT(":id", id), DYNAMODB_NUMBER(":now", now_ms)) */
 #define DYNAMODB_VALUES(...)                                                                       \
-    ((struct dynamodb_values){                                                                     \
-        (const struct dynamodb_value[]){__VA_ARGS__},                                              \
-        sizeof((const struct dynamodb_value[]){__VA_ARGS__}) / sizeof(struct dynamodb_value)})
+    ((struct dynamodb_values){(const struct dynamodb_value[]){__VA_ARGS__},                        \
+                              sizeof((const struct dynamodb_value[]){__VA_ARGS__}) /               \
+                                  sizeof(struct dynamodb_value)})
 #define DYNAMODB_NO_VALUES ((struct dynamodb_values){NULL, 0})
 
 /* Append to task->body. A text that is not UTF-8 makes the task invalid. */

@@ -187,7 +187,8 @@ static void on_dynamodb_requests_submitted(void *arg, struct ledger_request *cha
         put_in_lane(self, request);
     }
     start_waiting_requests(self);
-    loop_defer(&self->loop, &self->give_back); /* stops the loop if it is closing and holds nothing */
+    loop_defer(&self->loop,
+               &self->give_back); /* stops the loop if it is closing and holds nothing */
 }
 
 /* ---- life ---- */

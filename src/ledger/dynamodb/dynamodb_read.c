@@ -199,8 +199,8 @@ static void write_transact_get(struct dynamodb_task *task, const struct dynamodb
     json_write_object_end(out);
 }
 
-void dynamodb_get_together(struct dynamodb_task *task, const struct dynamodb_key *keys, size_t count,
-                           struct dynamodb_item *items)
+void dynamodb_get_together(struct dynamodb_task *task, const struct dynamodb_key *keys,
+                           size_t count, struct dynamodb_item *items)
 {
     struct buffer *out = begin_read(task);
     memset(items, 0, count * sizeof(*items));
@@ -230,9 +230,9 @@ static void write_query_names(struct dynamodb_task *task, const struct dynamodb_
 {
     const struct dynamodb_table_description *table = &dynamodb_tables[query->table];
     struct buffer *out = &task->body;
-    json_write_key_string(
-        out, SLICE("KeyConditionExpression"),
-        query->prefix ? SLICE("#p = :p AND begins_with(#s, :s)") : SLICE("#p = :p"));
+    json_write_key_string(out, SLICE("KeyConditionExpression"),
+                          query->prefix ? SLICE("#p = :p AND begins_with(#s, :s)")
+                                        : SLICE("#p = :p"));
     json_write_key(out, SLICE("ExpressionAttributeNames"));
     json_write_object(out);
     json_write_key_string(out, SLICE("#p"), slice_of(table->partition));

@@ -21,8 +21,8 @@ void dynamodb_get_many(struct dynamodb_task *task, const struct dynamodb_key *ke
                        struct dynamodb_item *items);
 
 /* Reads at most DYNAMODB_GATHER_MAX items as they are at one instant. */
-void dynamodb_get_together(struct dynamodb_task *task, const struct dynamodb_key *keys, size_t count,
-                           struct dynamodb_item *items);
+void dynamodb_get_together(struct dynamodb_task *task, const struct dynamodb_key *keys,
+                           size_t count, struct dynamodb_item *items);
 
 /*
  * The items of one partition in the order of their sort keys:
@@ -35,13 +35,13 @@ void dynamodb_get_together(struct dynamodb_task *task, const struct dynamodb_key
 struct dynamodb_query {
     enum dynamodb_table table;
     struct slice partition;
-    const char *prefix;       /* of a text sort key; NULL: all */
-    struct slice after;       /* begins behind this sort key, prefix included; SLICE_NONE: at the start */
-    bool has_after_number;    /* the same for a number */
+    const char *prefix; /* of a text sort key; NULL: all */
+    struct slice after; /* begins behind this sort key, prefix included; SLICE_NONE: at the start */
+    bool has_after_number; /* the same for a number */
     int64_t after_number;
     bool descending;
-    uint32_t limit;           /* how many items are wanted at most; 0: all */
-    const char *attributes;   /* a projection, "user_id, since_ms"; NULL: all */
+    uint32_t limit;         /* how many items are wanted at most; 0: all */
+    const char *attributes; /* a projection, "user_id, since_ms"; NULL: all */
     /* ---- */
     struct dynamodb_item *page;
     size_t page_count;

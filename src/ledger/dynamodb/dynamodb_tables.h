@@ -35,7 +35,8 @@ struct dynamodb_table_description {
     const char *partition; /* the name of the key's first part, a text */
     const char *sort;      /* the name of its second part; NULL: there is none */
     bool sort_is_number;
-    const char *expires; /* the attribute with the time, in seconds, after which DynamoDB removes an item; NULL: none */
+    const char *
+        expires; /* the attribute with the time, in seconds, after which DynamoDB removes an item; NULL: none */
 };
 
 extern const struct dynamodb_table_description dynamodb_tables[DYNAMODB_TABLE_COUNT];

@@ -61,8 +61,8 @@ static bool parse_parameter(struct slice parameter, struct dynamodb_url *url,
 
 static void set_default_endpoint(struct dynamodb_url *url)
 {
-    const char *domain =
-        slice_starts_with(slice_of(url->region), SLICE("cn-")) ? "amazonaws.com.cn" : "amazonaws.com";
+    const char *domain = slice_starts_with(slice_of(url->region), SLICE("cn-")) ? "amazonaws.com.cn"
+                                                                                : "amazonaws.com";
     if (!url->endpoint[0])
         snprintf(url->endpoint, sizeof(url->endpoint), "https://dynamodb.%s.%s/", url->region,
                  domain);

@@ -29,7 +29,8 @@ static void test_parameters_are_read(void **state)
     struct dynamodb_url url;
     char error[DYNAMODB_URL_ERROR_MAX];
     assert_true(dynamodb_url_parse(
-        "dynamodb://local?endpoint=http://127.0.0.1:8000&prefix=chat_&ca=/etc/ca.pem", &url, error));
+        "dynamodb://local?endpoint=http://127.0.0.1:8000&prefix=chat_&ca=/etc/ca.pem", &url,
+        error));
     assert_string_equal(url.endpoint, "http://127.0.0.1:8000");
     assert_string_equal(url.prefix, "chat_");
     assert_string_equal(url.ca_file, "/etc/ca.pem");

@@ -274,7 +274,7 @@ static struct slice put_batch(struct dynamodb_task *task, struct slice rest,
     }
     json_write_object_end(out);
     return dynamodb_client_call(task, "BatchWriteItem") == DYNAMODB_DONE ? read_unwritten(task)
-                                                                        : SLICE_NONE;
+                                                                         : SLICE_NONE;
 }
 
 enum dynamodb_outcome dynamodb_put_many(struct dynamodb_task *task,
