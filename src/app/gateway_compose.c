@@ -210,6 +210,7 @@ static void compose_delivery(struct gateway *gateway)
         .recovery_dialect = &DIALECT_TABLE_SOCKETIO,
         .encoder = &gateway->encoder,
         .seed = gateway->parts.hash_seed,
+        .broadcasts = true,
     };
     gateway->receiver = (struct delivery_receiver){
         .router = &gateway->router,

@@ -277,10 +277,15 @@ enum {
         "Messages queued for connections by fan-out, per second")                                  \
     ROW(FANOUT_DELIVERY_LAG_P99, "fanout_delivery_lag_p99", P99(DELIVERY),                         \
         "Seconds from the sending of a message to its delivery to gateways, 99th percentile")      \
+    ROW(FANOUT_SENT, "fanout_messages_sent", COUNTER,                                              \
+        "Messages sent to gateways by fan-out, once for each recipient on each gateway")           \
+    ROW(FANOUT_SENT_RATE, "fanout_messages_sent_rate", RATE(FANOUT_SENT),                          \
+        "Messages sent to gateways by fan-out, per second")                                        \
+    ROW(FANOUT_EVENTS, "fanout_events_done", COUNTER, "Events fanned out")                         \
     ROW(FANOUT_SKIPPED, "fanout_delivery_skipped", COUNTER,                                        \
-        "Deliveries skipped after the last attempt")                                               \
+        "Events skipped after the last attempt, or because routes are unknown")                    \
     ROW(FANOUT_SKIP_RATE, "fanout_delivery_skip_rate",                                             \
-        SHARE_BESIDE(FANOUT_SKIPPED, FANOUT_DELIVERED), "Share of deliveries skipped")             \
+        SHARE_BESIDE(FANOUT_SKIPPED, FANOUT_EVENTS), "Share of events skipped")                    \
     ROW(BROADCAST_MODE, "fanout_broadcast_mode", LARGEST,                                          \
         "1 while routes cannot be read and events go to all gateways")                             \
     ROW(BROADCASTS, "fanout_broadcasts", COUNTER,                                                  \

@@ -72,14 +72,24 @@ static void event_sending_keep(const struct event_sending *sending, const struct
     blob_drop(&blob);
 }
 
-static void event_sending_end(struct event_sending *sending, bool sent)
+static void event_sending_end(struct event_sending *sending, enum delivery_result result)
 {
     delivery_done done = sending->done;
     void *arg = sending->arg;
     delivery_payload_end(&sending->payload);
     free(sending);
     if (done)
-        done(arg, sent);
+        done(arg, result);
+}
+
+/* Without routes. */
+static enum delivery_result event_sending_broadcast(struct event_sending *sending)
+{
+    delivery_invalidate_parked(sending->delivery);
+    if (!sending->payload.broadcasts)
+        return DELIVERY_SKIPPED;
+    return delivery_payload_broadcast(&sending->payload, BUS_TOPIC_ALL) ? DELIVERY_SENT
+                                                                        : DELIVERY_FAILED;
 }
 
 static void on_event_routed(struct delivery_payload *payload, enum state_status status,
@@ -88,19 +98,20 @@ static void on_event_routed(struct delivery_payload *payload, enum state_status 
     struct event_sending *sending = CONTAINER_OF(payload, struct event_sending, payload);
     struct delivery *delivery = sending->delivery;
     bool is_routed = status == STATE_OK;
-    bool is_broadcast = false;
+    enum delivery_result result = DELIVERY_SENT;
     metrics_set(delivery->metrics, METRIC_BROADCAST_MODE, !is_routed);
-    if (is_routed) {
-        delivery_payload_publish(payload, routes);
-        event_sending_keep(sending, routes->parked, routes->parked_count);
+    if (!is_routed) {
+        result = event_sending_broadcast(sending);
+        metrics_add(delivery->metrics, METRIC_BROADCASTS, result == DELIVERY_SENT);
     } else {
-        delivery_invalidate_parked(delivery);
+        metrics_add(delivery->metrics, METRIC_FANOUT_SENT,
+                    (int64_t)delivery_payload_publish(payload, routes));
+        event_sending_keep(sending, routes->parked, routes->parked_count);
+        if (bus_has_lost(payload->bus))
+            metrics_add(delivery->metrics, METRIC_BROADCASTS,
+                        delivery_payload_broadcast(payload, BUS_TOPIC_LOST));
     }
-    if (!is_routed || bus_has_lost(payload->bus))
-        is_broadcast =
-            delivery_payload_broadcast(payload, is_routed ? BUS_TOPIC_LOST : BUS_TOPIC_ALL);
-    metrics_add(delivery->metrics, METRIC_BROADCASTS, is_broadcast);
-    event_sending_end(sending, is_routed || is_broadcast);
+    event_sending_end(sending, result);
 }
 
 /* Returns an id unlike that of any other event: each gateway counts its own events, and gateways differ by
@@ -124,7 +135,7 @@ static struct event_sending *event_sending_make(struct delivery *delivery,
     sending->payload.store = delivery->store;
     sending->payload.metrics = delivery->metrics;
     sending->payload.on_routed = on_event_routed;
-    sending->payload.broadcasts = true;
+    sending->payload.broadcasts = delivery->broadcasts;
     sending->delivery = delivery;
     sending->name = message_name(message);
     sending->to_one_device = device_id.len > 0;
@@ -159,7 +170,7 @@ static void event_sending_route(struct event_sending *sending, const struct slic
 {
     struct recovery_store *recovery = sending->delivery->recovery;
     if (sending->payload.head.failed) {
-        event_sending_end(sending, false);
+        event_sending_end(sending, DELIVERY_FAILED);
         return;
     }
     /* Routes may not name the users with parked sessions; then only the recovery store has them. */
@@ -175,7 +186,7 @@ void delivery_send_then(struct delivery *delivery, const struct slice *users, si
     struct event_sending *sending = event_sending_make(delivery, message, except, SLICE_NONE);
     if (!sending) {
         if (done)
-            done(arg, false);
+            done(arg, DELIVERY_FAILED);
         return;
     }
     sending->done = done;

@@ -7,7 +7,8 @@
  *
  * Delivery is best effort: a user who is offline, or on a gateway that cannot be reached, is skipped.
  * While the state store does not answer, routes are unknown. Then the event goes to all gateways
- * (BUS_TOPIC_ALL), naming all recipients, and each gateway serves those it holds.
+ * (BUS_TOPIC_ALL), naming all recipients, and each gateway serves those it holds. A worker whose bus reaches no
+ * gateway without Redis does not broadcast (`broadcasts`); it skips the event, and clients get it when they sync.
  *
  * Payloads (delivery_payload.h) of the kinds that this file sends:
  *
@@ -42,8 +43,13 @@
 #include "store/recovery_store.h"
 #include "store/state_store.h"
 
-/* `sent`: the event was sent, by routes or by broadcast; false: out of memory. */
-typedef void (*delivery_done)(void *arg, bool sent);
+enum delivery_result {
+    DELIVERY_SENT, /* by routes or by broadcast */
+    DELIVERY_SKIPPED, /* routes are unknown, and this worker does not broadcast; trying again is of no use */
+    DELIVERY_FAILED, /* out of memory */
+};
+
+typedef void (*delivery_done)(void *arg, enum delivery_result result);
 
 /* What sending needs on one worker; borrowed. */
 struct delivery {
@@ -54,6 +60,7 @@ struct delivery {
     const struct dialect *recovery_dialect; /* in which they are kept */
     struct encoder *encoder;                /* for them */
     uint64_t seed;                          /* random */
+    bool broadcasts;                        /* while routes are unknown; else events are skipped */
     uint64_t sent_count;                    /* events that were given an id */
 };
 

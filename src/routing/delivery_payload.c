@@ -57,13 +57,18 @@ static bool delivery_payload_publish_to(const struct delivery_payload *payload, 
     return published;
 }
 
-void delivery_payload_publish(const struct delivery_payload *payload,
-                              const struct state_routes *routes)
+size_t delivery_payload_publish(const struct delivery_payload *payload,
+                                const struct state_routes *routes)
 {
     char topic[DELIVERY_TOPIC_BYTES_MAX];
-    for (size_t i = 0; i < routes->count; i++)
-        delivery_payload_publish_to(payload, delivery_topic(topic, routes->items[i].gateway_id),
-                                    routes->items[i].users, routes->items[i].count);
+    size_t named = 0;
+    for (size_t i = 0; i < routes->count; i++) {
+        const struct state_route *route = &routes->items[i];
+        if (delivery_payload_publish_to(payload, delivery_topic(topic, route->gateway_id),
+                                        route->users, route->count))
+            named += route->count;
+    }
+    return named;
 }
 
 bool delivery_payload_broadcast(const struct delivery_payload *payload, struct slice topic)

@@ -70,9 +70,10 @@ void delivery_payload_begin(struct delivery_payload *payload, enum delivery_kind
 void delivery_payload_route(struct delivery_payload *payload, const struct slice *users,
                             size_t count);
 
-/* Publishes once per gateway, naming the users there. Best effort: skips a gateway when out of memory. */
-void delivery_payload_publish(const struct delivery_payload *payload,
-                              const struct state_routes *routes);
+/* Publishes once per gateway, naming the users there. Best effort: skips a gateway when out of memory. Returns how many
+ * users were named, over all gateways. */
+size_t delivery_payload_publish(const struct delivery_payload *payload,
+                                const struct state_routes *routes);
 
 /* Publishes to all gateways of BUS_TOPIC_ALL or BUS_TOPIC_LOST, naming all users; each serves those it holds.
  * Returns false when out of memory: nothing was published. */

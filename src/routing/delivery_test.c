@@ -54,8 +54,9 @@ static void each_gateway_gets_one_payload_with_all_its_users(void **state)
     expect_published(fixture, 1,
                      "{\"kind\":\"event\",\"type\":\"call_ringing\",\"fields\":{\"call_id\":\"k\"},"
                      "\"users\":[\"alice\"]}");
-    assert_int_equal(fixture->sent, true);
+    assert_int_equal(fixture->result, DELIVERY_SENT);
     assert_int_equal(fixture->metrics.values[METRIC_ROUTING_LOOKUPS], 1);
+    assert_int_equal(fixture->metrics.values[METRIC_FANOUT_SENT], 3);
 }
 
 static void user_without_a_route_is_skipped(void **state)
@@ -63,7 +64,7 @@ static void user_without_a_route_is_skipped(void **state)
     struct delivery_fixture *fixture = *state;
     delivery_send_then(&fixture->delivery, &everybody[2], 1, &ringing, NULL, fixture_done, fixture);
     assert_int_equal(fixture->published_count, 0);
-    assert_int_equal(fixture->sent, true);
+    assert_int_equal(fixture->result, DELIVERY_SENT);
 }
 
 static void unavailable_store_makes_the_sender_broadcast(void **state)
@@ -76,7 +77,7 @@ static void unavailable_store_makes_the_sender_broadcast(void **state)
     expect_published(fixture, 0,
                      "{\"kind\":\"event\",\"type\":\"call_ringing\",\"fields\":{\"call_id\":\"k\"},"
                      "\"users\":[\"alice\",\"bob\",\"nobody\"]}");
-    assert_int_equal(fixture->sent, true);
+    assert_int_equal(fixture->result, DELIVERY_SENT);
     assert_int_equal(fixture->metrics.values[METRIC_ROUTING_LOOKUP_ERRORS], 1);
     assert_int_equal(fixture->metrics.values[METRIC_BROADCASTS], 1);
     assert_int_equal(fixture->metrics.values[METRIC_BROADCAST_MODE], 1);
@@ -85,6 +86,19 @@ static void unavailable_store_makes_the_sender_broadcast(void **state)
     fixture->store_is_down = false;
     delivery_send(&fixture->delivery, everybody, 3, &ringing, NULL);
     assert_int_equal(fixture->metrics.values[METRIC_BROADCAST_MODE], 0);
+}
+
+/* A fan-out worker without peer links: its bus reaches nobody without Redis. */
+static void sender_that_cannot_broadcast_skips_the_event(void **state)
+{
+    struct delivery_fixture *fixture = *state;
+    fixture->delivery.broadcasts = false;
+    fixture->store_is_down = true;
+    delivery_send_then(&fixture->delivery, everybody, 3, &ringing, NULL, fixture_done, fixture);
+    assert_int_equal(fixture->result, DELIVERY_SKIPPED);
+    assert_int_equal(fixture->published_count, 0);
+    assert_int_equal(fixture->metrics.values[METRIC_BROADCASTS], 0);
+    assert_int_equal(fixture->metrics.values[METRIC_FANOUT_SENT], 0);
 }
 
 /* The store gives up after the caller has freed its list of users. */
@@ -97,9 +111,9 @@ static void broadcast_names_all_users_after_a_late_failure(void **state)
     delivery_send_then(&fixture->delivery, users, 2, &ringing, NULL, fixture_done, fixture);
     memset(names, 'x', sizeof(names));
     memset(users, 0, sizeof(users));
-    assert_int_equal(fixture->sent, -1);
+    assert_int_equal(fixture->result, -1);
     fixture_answer(fixture);
-    assert_int_equal(fixture->sent, true);
+    assert_int_equal(fixture->result, DELIVERY_SENT);
     receive(fixture, fixture->payloads[0]);
     expect_got(fixture, 1, 1, 1);
 }
@@ -404,6 +418,7 @@ int main(void)
         WITH_FIXTURE(each_gateway_gets_one_payload_with_all_its_users),
         WITH_FIXTURE(user_without_a_route_is_skipped),
         WITH_FIXTURE(unavailable_store_makes_the_sender_broadcast),
+        WITH_FIXTURE(sender_that_cannot_broadcast_skips_the_event),
         WITH_FIXTURE(broadcast_names_all_users_after_a_late_failure),
         WITH_FIXTURE(equal_events_get_different_ids),
         WITH_FIXTURE(message_by_route_and_by_broadcast_is_delivered_once),

@@ -49,7 +49,7 @@ struct delivery_fixture {
     unsigned closes;
     struct ulid closed;
     enum closing_reason close_reason;
-    int sent; /* of the last completion; -1: none ran yet */
+    int result; /* the result of the last completion; -1: none ran yet */
 };
 
 static inline void fixture_copy(char *out, size_t capacity, struct slice text)
@@ -148,11 +148,11 @@ static inline void fixture_close(void *arg, struct slice user_id, const struct u
     fixture->closed = *conn_id;
 }
 
-static inline void fixture_done(void *arg, bool sent)
+static inline void fixture_done(void *arg, enum delivery_result result)
 {
     struct delivery_fixture *fixture = arg;
-    assert_int_equal(fixture->sent, -1); /* it runs once */
-    fixture->sent = sent;
+    assert_int_equal(fixture->result, -1); /* it runs once */
+    fixture->result = (int)result;
 }
 
 static inline void fixture_add(struct delivery_fixture *fixture, struct fixture_device *device,
@@ -169,7 +169,7 @@ static inline int fixture_begin(void **state)
     assert_non_null(fixture);
     fixture->bus.operations = &FIXTURE_BUS;
     fixture->store.operations = &FIXTURE_STORE;
-    fixture->sent = -1;
+    fixture->result = -1;
     random_init_seeded(&fixture->random, 7);
     encoder_init(&fixture->encoder);
     assert_true(
@@ -178,7 +178,8 @@ static inline int fixture_begin(void **state)
                                           .store = &fixture->store,
                                           .encoder = &fixture->encoder,
                                           .metrics = &fixture->metrics,
-                                          .seed = 7};
+                                          .seed = 7,
+                                          .broadcasts = true};
     fixture->receiver = (struct delivery_receiver){.router = &fixture->router,
                                                    .metrics = &fixture->metrics,
                                                    .is_connection = fixture_is_connection,

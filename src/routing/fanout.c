@@ -123,13 +123,18 @@ static void on_fanout_retry_due(struct wheel_timer *timer)
     fanout_on_item(item->consumer->on_item_arg, item);
 }
 
+static void fanout_skip_item(struct fanout *fanout, struct feed_item *item)
+{
+    metrics_count(fanout->metrics, METRIC_FANOUT_SKIPPED);
+    feed_settle(item, FEED_SKIPPED, NULL);
+}
+
 static void fanout_retry_or_skip_item(struct fanout *fanout, struct feed_item *item)
 {
     const struct config_retry *limits = fanout->retry;
     list_remove(&item->link);
     if (++item->attempts >= limits->max_attempts) {
-        metrics_count(fanout->metrics, METRIC_FANOUT_SKIPPED);
-        feed_settle(item, FEED_SKIPPED, NULL);
+        fanout_skip_item(fanout, item);
         return;
     }
     metrics_count(fanout->metrics, METRIC_FANOUT_RETRY_COUNT);
@@ -143,14 +148,19 @@ static void fanout_retry_or_skip_item(struct fanout *fanout, struct feed_item *i
 
 /* ---- delivering ---- */
 
-static void on_fanout_delivered(void *arg, bool sent)
+static void on_fanout_delivered(void *arg, enum delivery_result result)
 {
     struct feed_item *item = arg;
     struct fanout *fanout = item->consumer->on_item_arg;
-    if (!sent) {
+    if (result == DELIVERY_FAILED) {
         fanout_retry_or_skip_item(fanout, item);
         return;
     }
+    if (result == DELIVERY_SKIPPED) {
+        fanout_skip_item(fanout, item);
+        return;
+    }
+    metrics_count(fanout->metrics, METRIC_FANOUT_EVENTS);
     metrics_latency(fanout->metrics, LATENCY_DELIVERY,
                     (fanout->clock->wall_ms - item->event.sent_at_ms) * 1000);
     feed_settle(item, FEED_DONE, NULL);

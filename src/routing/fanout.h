@@ -11,7 +11,8 @@
  *   ARRIVED ── a read of the members begins ──► READING
  *   ARRIVED, READING ── the members are new enough ──► SENDING ── sent ──► settled as FEED_DONE
  *   READING ── the members cannot be read, or are still too old ──► RETRYING
- *   SENDING ── not sent ──► RETRYING ── the timer fires ──► ARRIVED
+ *   SENDING ── out of memory ──► RETRYING ── the timer fires ──► ARRIVED
+ *   SENDING ── routes are unknown (delivery.h) ──► settled as FEED_SKIPPED, without a retry
  *
  * An item for which there is no memory goes from ARRIVED to RETRYING at once. An item whose attempts are
  * used up is settled instead of entering RETRYING.

@@ -112,8 +112,10 @@ static void make_fanout_and_feed(struct fixture *fixture)
                                          .started_at_ms = fixture->script.clock.wall_ms};
     random_init_seeded(&fixture->random, 1);
     fixture->retry = (struct config_retry){3, 100, 1000};
-    fixture->delivery = (struct delivery){
-        .bus = &fixture->bus, .store = &fixture->store, .metrics = &fixture->metrics};
+    fixture->delivery = (struct delivery){.bus = &fixture->bus,
+                                          .store = &fixture->store,
+                                          .metrics = &fixture->metrics,
+                                          .broadcasts = true};
     fixture->fanout = (struct fanout){.retry = &fixture->retry,
                                       .clock = &fixture->script.clock,
                                       .wheel = &fixture->wheel,
@@ -308,6 +310,28 @@ static void broadcast_counts_as_success(void **state)
     assert_int_equal(fixture->metrics.values[METRIC_FANOUT_RETRY_COUNT], 0);
 }
 
+/* Sync heals what was not delivered; a queue of retries would only grow while Redis is down. */
+static void unknown_routes_skip_the_item_without_a_retry(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->delivery.broadcasts = false;
+    fixture->routes_status = STATE_UNAVAILABLE;
+    publish_event(fixture, 1, 1);
+    script_ledger_turn(&fixture->script);
+    assert_int_equal(fixture->removed, 1);
+    assert_int_equal(fixture->published_count, 0);
+    assert_int_equal(fixture->metrics.values[METRIC_FANOUT_SKIPPED], 1);
+    assert_int_equal(fixture->metrics.values[METRIC_FANOUT_RETRY_COUNT], 0);
+    assert_int_equal(fixture->metrics.values[METRIC_FANOUT_EVENTS], 0);
+    fixture->routes_status = STATE_OK;
+    pass_time(fixture, 10000);
+    assert_int_equal(fixture->published_count, 0);
+    publish_event(fixture, 2, 1);
+    script_ledger_turn(&fixture->script);
+    assert_int_equal(fixture->published_count, 1);
+    assert_int_equal(fixture->metrics.values[METRIC_FANOUT_EVENTS], 1);
+}
+
 static void poison_becomes_a_dead_letter(void **state)
 {
     struct fixture *fixture = *state;
@@ -381,6 +405,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(back_off_grows_to_its_bound_and_stays_there, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(broadcast_counts_as_success, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(unknown_routes_skip_the_item_without_a_retry, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(poison_becomes_a_dead_letter, set_up, tear_down),
         cmocka_unit_test_setup_teardown(outbox_from_before_the_start_is_replayed, set_up,
                                         tear_down),

@@ -93,9 +93,9 @@ static void join(void)
     listen_to_server();
 }
 
-static void on_event_sent(void *arg, bool sent)
+static void on_event_sent(void *arg, enum delivery_result result)
 {
-    *(bool *)arg = sent;
+    *(bool *)arg = result == DELIVERY_SENT;
 }
 
 static bool send_event(unsigned number)
