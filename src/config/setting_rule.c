@@ -112,7 +112,7 @@ const struct setting_rule setting_rule_origin = {is_origin_setting,
 const struct setting_rule setting_rule_state_url = {
     is_state_url_setting, "memory, redis://HOST:PORT[/DB] or redis-cluster://HOST:PORT,HOST:PORT"};
 const struct setting_rule setting_rule_ledger_url = {
-    is_ledger_url_setting, "sqlite:PATH, remote://HOST:PORT or dynamodb://REGION[?endpoint=URL]"};
+    is_ledger_url_setting, "sqlite:PATH, remote://HOST:PORT or dynamodb://REGION[?endpoint=URL&prefix=NAME&ca=FILE]"};
 const struct setting_rule setting_rule_feed_url = {is_feed_url_setting,
                                                    "local or kafka://HOST:PORT,…"};
 const struct setting_rule setting_rule_jwks_url = {
