@@ -2,7 +2,6 @@
 
 #include "base/backoff.h"
 #include "base/container.h"
-#include "ledger/dynamodb/dynamodb_error.h"
 #include "log/log.h"
 
 #include <stdio.h>
@@ -91,11 +90,10 @@ static bool send_dynamodb_request(struct dynamodb_task *task, const char *target
     return http_client_send(client->http, &request, on_dynamodb_answer, task);
 }
 
-static enum dynamodb_error try_dynamodb_call(struct dynamodb_task *task, const char *target,
-                                             char name[DYNAMODB_ERROR_NAME_MAX])
+static enum dynamodb_error try_dynamodb_call(struct dynamodb_task *task, const char *target)
 {
     const struct aws_keys *keys = wait_for_aws_keys(task);
-    name[0] = '\0';
+    task->error_name[0] = '\0';
     if (!keys)
         return DYNAMODB_ERROR_CREDENTIALS;
     if (remaining_ms(task) <= 0 || !send_dynamodb_request(task, target, keys))
@@ -103,32 +101,39 @@ static enum dynamodb_error try_dynamodb_call(struct dynamodb_task *task, const c
     fiber_suspend(task->fiber);
     if (task->was_unsent || task->request->exhausted)
         return DYNAMODB_ERROR_UNAVAILABLE;
-    return dynamodb_error_of(task->http_status, task->answer, name);
+    return dynamodb_error_of(task->http_status, task->answer, task->error_name);
 }
 
 /* ---- trying again ---- */
+
+/* Two transactions that met must not meet again: the wait is random, and its spread doubles. */
+static int64_t conflict_wait_ms(struct dynamodb_task *task, unsigned conflicts)
+{
+    int64_t least_ms = task->client->settings.transaction_conflict.jitter_ms;
+    if (least_ms > DYNAMODB_CONFLICT_WAIT_MAX_MS)
+        least_ms = DYNAMODB_CONFLICT_WAIT_MAX_MS;
+    int64_t spread_ms = backoff_without_jitter_ms(conflicts - 1, least_ms,
+                                                  DYNAMODB_CONFLICT_WAIT_MAX_MS - least_ms);
+    return least_ms + (int64_t)random_below(task->client->random, (uint64_t)spread_ms + 1);
+}
 
 /* Returns how long to wait before the next try, or -1 when there is none. */
 static int64_t next_try_wait_ms(struct dynamodb_task *task, enum dynamodb_error error,
                                 struct dynamodb_tries *tries)
 {
     const struct config_dynamodb *settings = &task->client->settings;
-    int64_t jitter_ms = settings->transaction_conflict.jitter_ms;
     switch (error) {
     case DYNAMODB_ERROR_THROTTLED:
         ledger_count(&task->client->metrics->throttles);
         if (++tries->throttled >= settings->retry.max_attempts)
             return -1;
-        return backoff_without_jitter_ms(tries->throttled, settings->retry.initial_backoff_ms,
+        return backoff_without_jitter_ms(tries->throttled - 1, settings->retry.initial_backoff_ms,
                                          settings->retry.max_backoff_ms);
     case DYNAMODB_ERROR_CONFLICT:
         ledger_count(&task->client->metrics->conflicts);
         if (++tries->conflicts >= settings->transaction_conflict.max_attempts)
             return -1;
-        return jitter_ms + (int64_t)random_below(task->client->random,
-                                                 (uint64_t)backoff_without_jitter_ms(
-                                                     tries->conflicts, jitter_ms,
-                                                     DYNAMODB_CONFLICT_WAIT_MAX_MS - jitter_ms));
+        return conflict_wait_ms(task, tries->conflicts);
     case DYNAMODB_ERROR_UNKNOWN:
         return ++tries->unknown >= DYNAMODB_UNKNOWN_ATTEMPTS_MAX ? -1 : UNKNOWN_WAIT_MS;
     default:
@@ -136,9 +141,9 @@ static int64_t next_try_wait_ms(struct dynamodb_task *task, enum dynamodb_error 
     }
 }
 
-static enum dynamodb_outcome fail_dynamodb_task(struct dynamodb_task *task, const char *target,
-                                                const char *name)
+static enum dynamodb_outcome fail_dynamodb_task(struct dynamodb_task *task, const char *target)
 {
+    const char *name = task->error_name;
     task->failed = true;
     task->late = remaining_ms(task) <= 0;
     log_error("ledger_failed", "operation=%s call=%s status=%u error=%s",
@@ -152,16 +157,17 @@ static enum dynamodb_outcome fail_dynamodb_task(struct dynamodb_task *task, cons
 enum dynamodb_outcome dynamodb_client_call(struct dynamodb_task *task, const char *target)
 {
     struct dynamodb_tries tries = {0};
-    char name[DYNAMODB_ERROR_NAME_MAX] = "";
     if (task->body.failed)
         task->failed = true;
     while (!task->failed && !task->invalid) {
-        enum dynamodb_error error = try_dynamodb_call(task, target, name);
+        enum dynamodb_error error = try_dynamodb_call(task, target);
         if (error == DYNAMODB_ERROR_NONE || error == DYNAMODB_ERROR_CONDITION)
             return error == DYNAMODB_ERROR_NONE ? DYNAMODB_DONE : DYNAMODB_REFUSED;
+        if (error == DYNAMODB_ERROR_INVALID && task->takes_errors)
+            return DYNAMODB_REFUSED;
         int64_t wait_ms = next_try_wait_ms(task, error, &tries);
         if (wait_ms < 0 || wait_ms >= remaining_ms(task))
-            return fail_dynamodb_task(task, target, name);
+            return fail_dynamodb_task(task, target);
         dynamodb_client_wait(task, wait_ms);
     }
     return DYNAMODB_FAILED;

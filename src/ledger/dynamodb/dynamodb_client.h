@@ -25,6 +25,7 @@
 #include "config/config.h"
 #include "fiber/fiber.h"
 #include "http_client/http_client.h"
+#include "ledger/dynamodb/dynamodb_error.h"
 #include "ledger/ledger_request.h"
 #include "net/loop.h"
 
@@ -58,8 +59,11 @@ struct dynamodb_task {
     bool failed;
     bool invalid; /* a text that DynamoDB cannot store: not UTF-8 */
     bool late;    /* it failed because its time was up */
+    bool
+        takes_errors; /* an error in the request is DYNAMODB_REFUSED, with `error_name`: for administration */
     /* ---- the call under way ---- */
     bool was_unsent; /* no connection was made */
+    char error_name[DYNAMODB_ERROR_NAME_MAX];
     unsigned http_status;
     struct slice answer;
 };

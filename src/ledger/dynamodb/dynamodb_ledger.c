@@ -1,5 +1,6 @@
 #include "ledger/dynamodb/dynamodb_ledger.h"
 
+#include "aws/aws_environment.h"
 #include "base/container.h"
 #include "ledger/dynamodb/dynamodb_operations.h"
 #include "ledger/dynamodb/dynamodb_url.h"
@@ -252,7 +253,8 @@ static bool make_dynamodb_client(struct dynamodb_ledger *self,
                                             .url = url->endpoint,
                                             .scope = self->scope,
                                             .table_prefix = url->prefix,
-                                            .ca_file = url->ca_file[0] ? url->ca_file : NULL};
+                                            .ca_file = url->ca_file[0] ? url->ca_file
+                                                                       : aws_environment_ca_file()};
     struct aws_credentials_options options = {
         .loop = &self->loop, .http = http, .region = url->region};
     self->client.credentials = aws_credentials_make(&options);

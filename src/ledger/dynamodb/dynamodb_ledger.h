@@ -23,7 +23,8 @@ enum {
     DYNAMODB_LEDGER_ERROR_TEXT_MAX = 512,
 };
 
-/* Opens the ledger of a URL dynamodb://REGION[?endpoint=URL&prefix=NAME&ca=FILE]. The tables must exist (`rollcall tables`);
+/* Opens the ledger of a URL dynamodb://REGION[?endpoint=URL&prefix=NAME&ca=FILE]. Without `ca`, AWS_CA_BUNDLE or SSL_CERT_FILE
+ * may name the certificates to trust. The tables must exist (`rollcall tables`);
  * whether they do is not looked at here. On failure returns NULL and explains in `error`. Free it with
  * ledger_close(). */
 struct ledger *dynamodb_ledger_open(const char *url, const struct config_dynamodb *settings,
