@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 60
 export PREFIX V
 
 .DEFAULT_GOAL := build
-SUITES := rules unit fault fuzz e2e e2e-quick tsan
+SUITES := rules alerts unit fault fuzz e2e e2e-quick tsan
 
 .PHONY: build
 build: ## build the release into build/rollcall (V=1 shows the commands' output)
@@ -24,7 +24,7 @@ test: ## run every test; ends with "N passed, N failed"
 	@tools/run-tests
 
 .PHONY: $(SUITES:%=test-%)
-$(SUITES:%=test-%): test-%: ## run one suite: rules unit fault fuzz e2e e2e-quick tsan
+$(SUITES:%=test-%): test-%: ## run one suite: rules alerts unit fault fuzz e2e e2e-quick tsan
 	@tools/install-deps test fuzz || { echo "0 passed, 1 failed"; exit 1; }
 	@tools/run-tests $*
 

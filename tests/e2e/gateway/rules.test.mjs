@@ -15,11 +15,37 @@ const OBJECTIVES = {
   forced_resync: 0.01,
 };
 
+/** The metrics of the specification under their names there, by type. */
+const SPECIFIED = {
+  counter: [
+    'redis.keyspace_hits', 'redis.keyspace_misses', 'redis.expired_keys', 'redis.evicted_keys',
+    'gateway.connection.timeout', 'gateway.slow_consumer.disconnects', 'gateway.redis.connection_errors',
+    'durability.dynamodb.throttle_count', 'durability.counter.corruption', 'durability.duplicate.sequence',
+    'fanout.retry.count', 'fanout.consumer.restarts',
+  ],
+  gauge: [
+    'redis.available', 'redis.used_memory_pct', 'redis.connected_clients', 'redis.pubsub_channels', 'redis.pubsub_patterns',
+    'routing.lookup_errors_rate', 'routing.keys_count', 'routing.multi_device_users', 'heartbeat.qps', 'heartbeat.latency_p99',
+    'presence.stale_entries', 'presence.transitions_per_sec', 'gateway.redis.available', 'gateway.instances.healthy',
+    'gateway.circuit_breaker.open', 'gateway.connections.active', 'gateway.connections.rate',
+    'durability.dynamodb.available', 'durability.transaction.conflict_rate', 'durability.kafka.available',
+    'durability.kafka.produce_latency_p99', 'durability.idempotency.hit_rate', 'durability.persist.latency_p99',
+    'durability.messages.persisted_rate', 'fanout.kafka.consumer_lag', 'fanout.delivery.skip_rate',
+    'fanout.messages.delivered_rate', 'fanout.dlq.depth', 'client.resync.forced_rate',
+    'presence.update_latency_p99', 'presence.subscription_fanout_count', 'presence.stale_ratio', 'typing.delivery_time_p99',
+  ],
+  histogram: ['durability.kafka.produce_latency_seconds', 'durability.persist.latency_seconds', 'heartbeat.latency_seconds'],
+};
+
+/** Functions over a range, and the type that each of them needs. */
+const RANGE_FUNCTIONS = { increase: 'counter', rate: 'counter', avg_over_time: 'gauge', max_over_time: 'gauge' };
+
 const read = (path) => readFile(new URL(`../../../${path}`, import.meta.url), 'utf8');
 
 let server;
 let ledger;
 let exported;
+let types;
 let rules;
 let runbooks;
 
@@ -40,6 +66,7 @@ before(async () => {
   await ledger.start();
   const pages = await Promise.all([server, ledger.pages].map((target) => rest(target, 'GET', '/metrics')));
   exported = new Set(pages.flatMap(({ body }) => body.match(/^rollcall_\w+/gm)));
+  types = new Map(pages.flatMap(({ body }) => [...body.matchAll(/^# TYPE rollcall_(\w+) (\w+)$/gm)].map(([, name, type]) => [name, type])));
   rules = parseRules(await read('deploy/prometheus_rules.yaml'));
   runbooks = await read('docs/RUNBOOKS.md');
 });
@@ -59,15 +86,45 @@ test('every metric and every recorded figure that a rule names exists', () => {
   }
 });
 
+test('every metric of the specification is exported with its type', () => {
+  for (const [type, names] of Object.entries(SPECIFIED))
+    for (const name of names) assert.equal(types.get(name.replaceAll('.', '_')), type, name);
+});
+
+/** Fails if a function over a range is used on a metric of the wrong type, or a range without such a function. */
+function assertTypesFit(expression) {
+  for (const [, range, name, isRange] of expression.matchAll(/(?:(\w+)\()?\brollcall_(\w+)(\[)?/g)) {
+    const [, histogram] = /^(\w+)_bucket$/.exec(name) ?? [];
+    const type = types.get(histogram) === 'histogram' ? 'counter' : types.get(name);
+    assert.ok(type, `${name} of ${expression}`);
+    if (isRange) assert.equal(type, RANGE_FUNCTIONS[range], expression);
+  }
+}
+
+test('every rule uses its metrics as what they are: growth of counters, values of gauges', () => {
+  for (const { expression } of rules) assertTypesFit(expression);
+  assert.throws(() => assertTypesFit('increase(rollcall_fanout_dlq_depth[5m]) > 0'));
+  assert.throws(() => assertTypesFit('max_over_time(rollcall_fanout_retry_count[5m]) > 0'));
+});
+
 test('every metric and figure of the dashboard exists', async () => {
   const { panels } = JSON.parse(await read('deploy/grafana_dashboard.json'));
   const recorded = new Set(rules.map(({ record }) => record));
   const expressions = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
   assert.ok(expressions.length > 0);
   for (const expression of expressions) {
-    const [name] = expression.match(/\brollcall[_:][\w:]+/) ?? [];
-    assert.ok(exported.has(name) || recorded.has(name), expression);
+    const names = expression.match(/\brollcall[_:][\w:]+/g) ?? [];
+    assert.ok(names.length > 0, expression);
+    for (const name of names) assert.ok(exported.has(name) || recorded.has(name), expression);
+    assertTypesFit(expression);
   }
+});
+
+test('the dashboard shows every objective, and whatever an alert of the highest severity reads', async () => {
+  const dashboard = await read('deploy/grafana_dashboard.json');
+  for (const objective of Object.keys(OBJECTIVES)) assert.match(dashboard, new RegExp(`rollcall:slo_${objective}\\b`));
+  for (const { alert, expression } of rules.filter(({ severity }) => severity === 'SEV-1'))
+    assert.ok(expression.match(/\brollcall[_:]\w+/g).some((name) => new RegExp(`${name}\\b`).test(dashboard)), alert);
 });
 
 test('every objective is recorded with its target, and an alert fires when it is missed', () => {
