@@ -1,13 +1,8 @@
 #include "app/gateway_messages.h"
 
 #include "app/ledger_choice.h"
-#include "base/container.h"
 #include "ledger/breaker_ledger.h"
 #include "ledger/ledger_metrics.h"
-
-/* Check pending requests this often within their time limit, so that a request expires at most a twentieth
- * too late. */
-enum { EXPIRY_CHECKS_PER_LIMIT = 20, EXPIRY_CHECK_MIN_MS = 5, EXPIRY_CHECK_MAX_MS = 250 };
 
 static void on_message_sent(void *arg, struct slice chat, struct slice user)
 {
@@ -45,24 +40,10 @@ static bool compose_feed(struct gateway_messages *messages)
     return messages->feed && fanout_init(&messages->fanout, parts->hash_seed);
 }
 
-static void expire_ledger_requests(struct wheel_timer *timer)
-{
-    struct gateway_messages *messages = CONTAINER_OF(timer, struct gateway_messages, expiry);
-    struct loop *loop = messages->parts.loop;
-    int64_t period_ms = messages->parts.client->time_limit_ms / EXPIRY_CHECKS_PER_LIMIT;
-    if (period_ms < EXPIRY_CHECK_MIN_MS)
-        period_ms = EXPIRY_CHECK_MIN_MS;
-    if (period_ms > EXPIRY_CHECK_MAX_MS)
-        period_ms = EXPIRY_CHECK_MAX_MS;
-    ledger_client_expire(messages->parts.client);
-    loop_set_timer(loop, timer, loop->clock.now_ms + period_ms);
-}
-
 bool gateway_messages_make(struct gateway_messages *messages,
                            const struct gateway_messages_parts *parts)
 {
     messages->parts = *parts;
-    messages->expiry.fire = expire_ledger_requests;
     parts->client->time_limit_ms = parts->config->gateway.timeouts.durability_rpc_ms;
     if (!compose_feed(messages))
         return false;
@@ -83,7 +64,7 @@ bool gateway_messages_make(struct gateway_messages *messages,
 
 void gateway_messages_start(struct gateway_messages *messages)
 {
-    expire_ledger_requests(&messages->expiry);
+    ledger_expiry_start(&messages->expiry, messages->parts.loop, messages->parts.client);
 }
 
 void gateway_messages_tick(struct gateway_messages *messages)

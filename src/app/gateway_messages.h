@@ -7,6 +7,7 @@
 #ifndef ROLLCALL_APP_GATEWAY_MESSAGES_H
 #define ROLLCALL_APP_GATEWAY_MESSAGES_H
 
+#include "app/ledger_expiry.h"
 #include "chats/chat_plane.h"
 #include "feed/local/local_feed.h"
 #include "messages/message_plane.h"
@@ -35,7 +36,7 @@ struct gateway_messages {
     struct message_plane plane;
     struct fanout fanout;
     struct local_feed *feed;
-    struct wheel_timer expiry; /* expires pending ledger requests */
+    struct ledger_expiry expiry;
 };
 
 /* Returns false when out of memory. */

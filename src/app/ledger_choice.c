@@ -1,6 +1,7 @@
 #include "app/ledger_choice.h"
 
 #include "config/address.h"
+#include "ledger/breaker_ledger.h"
 #include "ledger/dynamodb/dynamodb_ledger.h"
 #include "ledger/remote/remote_ledger.h"
 #include "ledger/sqlite/sqlite_ledger.h"
@@ -93,4 +94,28 @@ struct ledger *ledger_choice_open(const struct config *config,
             "expected sqlite:PATH, remote://HOST:PORT or dynamodb://REGION");
     snprintf(path, sizeof(path), "%s/ledger.db", config->data_dir);
     return open_sqlite_ledger(path, error);
+}
+
+/* ---- the breaker ---- */
+
+static int64_t breaker_clock_ms(void)
+{
+    return clock_microseconds() / 1000;
+}
+
+struct ledger *ledger_choice_open_with_breaker(const struct config *config,
+                                               char error[LEDGER_CHOICE_ERROR_TEXT_MAX])
+{
+    const struct config_circuit_breaker *breaker = &config->gateway.circuit_breaker;
+    struct breaker_limits limits = {
+        .failure_threshold = breaker->failure_threshold,
+        .probe_count = breaker->half_open_probe_count,
+        .failure_window_ms = breaker->failure_window_ms,
+        .open_duration_ms = breaker->open_duration_ms,
+    };
+    struct ledger *ledger = ledger_choice_open(config, error);
+    if (!ledger)
+        return NULL;
+    struct ledger *guarded = breaker_ledger_make(ledger, &limits, breaker_clock_ms);
+    return guarded ? guarded : explain_choice_failure(error, "start", "out of memory");
 }

@@ -1,6 +1,6 @@
 /*
  * Opens the ledger that the configuration names: a SQLite file of this process, or another process over a peer
- * link. The caller adds what it needs on top (a breaker, clients).
+ * link. The caller adds what it needs on top (clients).
  */
 #ifndef ROLLCALL_APP_LEDGER_CHOICE_H
 #define ROLLCALL_APP_LEDGER_CHOICE_H
@@ -22,5 +22,9 @@ bool ledger_choice_is_dynamodb(const struct config *config);
  * configuration must outlive it. Free it with ledger_close(). */
 struct ledger *ledger_choice_open(const struct config *config,
                                   char error[LEDGER_CHOICE_ERROR_TEXT_MAX]);
+
+/* The same behind a circuit breaker, which all workers of the process share: a failure seen by one protects all. */
+struct ledger *ledger_choice_open_with_breaker(const struct config *config,
+                                               char error[LEDGER_CHOICE_ERROR_TEXT_MAX]);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include "app/ledger_choice.h"
 #include "auth/keys/dev_keys.h"
-#include "ledger/breaker_ledger.h"
 #include "log/log.h"
 #include "socketio/handover.h"
 
@@ -119,27 +118,11 @@ bool server_parts_reload(struct server_parts *parts)
 
 /* ---- ledger and state ---- */
 
-static int64_t breaker_clock_ms(void)
-{
-    return clock_microseconds() / 1000;
-}
-
-/* All gateways share one breaker, so that a failure seen by one of them protects all. */
 static bool open_server_ledger(struct server_parts *parts)
 {
     char error[LEDGER_CHOICE_ERROR_TEXT_MAX];
-    struct ledger *ledger = ledger_choice_open(parts->config, error);
-    if (!ledger)
-        return server_parts_fail("ledger", error);
-    const struct config_circuit_breaker *config = &parts->config->gateway.circuit_breaker;
-    struct breaker_limits limits = {
-        .failure_threshold = config->failure_threshold,
-        .probe_count = config->half_open_probe_count,
-        .failure_window_ms = config->failure_window_ms,
-        .open_duration_ms = config->open_duration_ms,
-    };
-    parts->gateway.ledger = breaker_ledger_make(ledger, &limits, breaker_clock_ms);
-    return parts->gateway.ledger || server_parts_fail("start", "out of memory");
+    parts->gateway.ledger = ledger_choice_open_with_breaker(parts->config, error);
+    return parts->gateway.ledger || server_parts_fail("ledger", error);
 }
 
 /* A single process keeps its state in memory; a process of a fleet keeps it in Redis. */

@@ -1,11 +1,14 @@
 #include "app/commands/ledger_command.h"
 
-#include "app/commands/ledger_pages.h"
+#include "app/commands/process_pages.h"
 #include "app/ledger_choice.h"
 #include "app/serve_options.h"
 #include "base/container.h"
+#include "ledger/ledger_exposition.h"
+#include "ledger/ledger_metrics.h"
 #include "ledger/remote/ledger_service.h"
 #include "log/log.h"
+#include "metrics/metric_text.h"
 #include "net/tls.h"
 
 #include <errno.h>
@@ -26,8 +29,9 @@ struct ledger_process {
     struct tls_context *tls;
     struct ledger *ledger;
     struct ledger_service *service;
-    struct ledger_pages *pages; /* NULL: not configured */
-    struct loop_source signals; /* a signal descriptor */
+    struct process_pages *pages; /* NULL: not configured */
+    struct loop_source signals;  /* a signal descriptor */
+    int64_t start_wall_ms;
     bool draining;
 };
 
@@ -109,27 +113,44 @@ static bool listen_for_gateways(struct ledger_process *process)
     return process->service || report_ledger_failure("listen", error);
 }
 
+static const char *ledger_unready(void *arg)
+{
+    const struct ledger_process *process = arg;
+    return atomic_load(&ledger_metrics(process->ledger)->available) ? NULL : "the database fails";
+}
+
+static void write_ledger_metrics(void *arg, struct buffer *out)
+{
+    const struct ledger_process *process = arg;
+    struct ledger_service_counts counts = ledger_service_counts(process->service);
+    ledger_exposition_write_service(out, &counts);
+    ledger_exposition_write_ledger(out, ledger_metrics(process->ledger));
+    metric_text_process(out, process->start_wall_ms);
+}
+
 static bool serve_ledger_pages(struct ledger_process *process)
 {
     const char *address = process->config->ledger.http_listen;
     char error[LISTENER_ERROR_TEXT_MAX];
-    struct ledger_pages_options options = {
+    struct process_pages_options options = {
         .loop = &process->loop,
         .streams = &process->streams,
         .config = process->config,
-        .ledger = process->ledger,
-        .service = process->service,
+        .unready = ledger_unready,
+        .write_metrics = write_ledger_metrics,
+        .arg = process,
     };
     if (!address[0])
         return true;
-    process->pages = ledger_pages_open(&options, address, error);
+    process->start_wall_ms = process->loop.clock.wall_ms;
+    process->pages = process_pages_open(&options, address, error);
     return process->pages || report_ledger_failure("ledger.http_listen", error);
 }
 
 /* Frees the parts that exist. The ledger is closed before its service, so that every request is answered. */
 static void free_ledger_process(struct ledger_process *process)
 {
-    ledger_pages_free(&process->pages);
+    process_pages_free(&process->pages);
     ledger_close(&process->ledger);
     ledger_service_free(&process->service);
     tls_context_drop(&process->tls);
@@ -156,7 +177,7 @@ static void print_ledger_addresses(const struct ledger_process *process)
     print_ledger_address("ledger", config->peer.listen, port);
     if (process->pages)
         print_ledger_address("metrics", config->ledger.http_listen,
-                             ledger_pages_port(process->pages));
+                             process_pages_port(process->pages));
     fflush(stdout);
     log_info("ledger_serving", "node=%s port=%u", log_quote(slice_of(config->gateway.node_id)),
              port);
@@ -168,12 +189,12 @@ static void drain_ledger(struct ledger_process *process)
     log_info("draining", "limit_ms=%d", DRAIN_LIMIT_MS);
     ledger_service_drain(process->service);
     if (process->pages)
-        ledger_pages_drain(process->pages);
+        process_pages_drain(process->pages);
     while (!ledger_service_is_drained(process->service) && process->loop.clock.now_ms < until_ms)
         loop_turn(&process->loop, DRAIN_TURN_MS);
     if (process->pages)
-        ledger_pages_end(process->pages);
-    while (process->pages && !ledger_pages_is_ended(process->pages))
+        process_pages_end(process->pages);
+    while (process->pages && !process_pages_is_ended(process->pages))
         loop_turn(&process->loop, DRAIN_TURN_MS);
 }
 
