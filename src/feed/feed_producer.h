@@ -22,19 +22,22 @@ typedef void (*feed_publish_done)(void *arg, bool published);
 
 struct feed_producer_operations {
     void (*publish)(struct feed_producer *producer, const struct feed_event *event,
-                    feed_publish_done done, void *arg);
+                    int64_t deadline_ms, feed_publish_done done, void *arg);
     bool (*available)(const struct feed_producer *producer);
 };
 
 struct feed_producer {
     const struct feed_producer_operations *operations;
+    bool
+        uses_outbox; /* a message that is in the ledger's outbox needs no other publish to be safe */
 };
 
-/* Publishes an event, which is borrowed until this function returns. */
+/* Publishes an event, which is borrowed until this function returns. At `deadline_ms` (monotonic) a publish that
+ * is not complete fails. */
 static inline void feed_publish(struct feed_producer *producer, const struct feed_event *event,
-                                feed_publish_done done, void *arg)
+                                int64_t deadline_ms, feed_publish_done done, void *arg)
 {
-    producer->operations->publish(producer, event, done, arg);
+    producer->operations->publish(producer, event, deadline_ms, done, arg);
 }
 
 /* Returns whether the feed accepts events. */

@@ -107,6 +107,7 @@ struct ledger_client {
     ledger_post_hook post;
     void *post_arg;
     int64_t time_limit_ms;
+    bool skips_outbox; /* its messages are published by other means: they do not enter the outbox */
     /* ---- */
     struct list unanswered; /* requests in the order of their deadlines */
     size_t outstanding;     /* requests that the backend has not given back, answered or not */

@@ -31,6 +31,7 @@ void ledger_message_append(struct ledger_client *client, struct slice chat, stru
     request->input.client_message_id = ledger_request_id(request, client_message_id);
     request->input.id = ledger_request_id(request, message_id);
     request->input.text = copy_request_text(request, body, LEDGER_BODY_BYTES_MAX);
+    request->input.skips_outbox = client->skips_outbox;
     ledger_request_submit(request);
 }
 

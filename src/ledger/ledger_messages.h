@@ -8,7 +8,8 @@
  * sending it again returns the outcome of the first send.
  *
  * A message enters the outbox in the transaction that stores it, and leaves it with ledger_outbox_remove()
- * after it was published. ledger_outbox_list() finds what a crash left in between.
+ * after it was published. ledger_outbox_list() finds what a crash left in between. The messages of a client that
+ * `skips_outbox` never enter it.
  *
  * A chat is halted when its counter is missing or differs from its highest sequence. Appending then answers
  * LEDGER_HALTED, reading goes on, and ledger_chat_repair() restores the counter.
@@ -44,7 +45,7 @@ struct ledger_append_outcome {
     uint64_t members_version; /* of the chat when the message was stored; 0 for a duplicate */
     bool duplicate;           /* the other fields describe the first send */
     bool body_differs;        /* for a duplicate: the first send had another body */
-    bool published;           /* for a duplicate: the first send has left the outbox */
+    bool published;           /* for a duplicate: the first send is not in the outbox */
 };
 
 typedef void (*ledger_append_done)(void *arg, const struct ledger_append_outcome *outcome);

@@ -144,6 +144,7 @@ struct ledger_request_input {
     bool with_profiles;
     bool members_can_add;
     bool apply;
+    bool skips_outbox;
 };
 
 union ledger_request_outcome {

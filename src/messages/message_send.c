@@ -17,6 +17,7 @@ struct send {
     char message_id[LEDGER_ID_BYTES_MAX];
     int64_t started_us;
     int64_t stored_us;
+    int64_t deadline_ms;
     char bytes[];
 };
 
@@ -75,7 +76,7 @@ static void publish_send(struct send *send)
     if (send->plane->stopped)
         fail_send_for_now(send, "the server is stopping; send it again");
     else
-        feed_publish(send->plane->feed, &send->event, on_send_published, send);
+        feed_publish(send->plane->feed, &send->event, send->deadline_ms, on_send_published, send);
 }
 
 static void on_first_send_read(void *arg, const struct ledger_messages_outcome *outcome)
@@ -110,7 +111,7 @@ static void continue_stored_send(struct send *send, const struct ledger_append_o
     if (!outcome->duplicate) {
         metrics_latency(metrics, LATENCY_PERSIST, send->stored_us - send->started_us);
         publish_send(send);
-    } else if (outcome->published) {
+    } else if (outcome->published && send->plane->feed->uses_outbox) {
         end_send(send, &(struct message_send_result){.accepted = true, .ack = send->ack});
     } else if (send->plane->stopped) {
         fail_send_for_now(send, "the server is stopping; send it again");
@@ -176,6 +177,7 @@ static struct send *make_send(struct message_plane *plane, const struct message_
     if (order->except)
         send->event.except = *order->except;
     send->started_us = clock_microseconds();
+    send->deadline_ms = plane->clock->now_ms + plane->config->gateway.timeouts.durability_rpc_ms;
     return send;
 }
 

@@ -6,7 +6,8 @@
  * Promises: a send succeeds only after the commit and the publish; everything else is an error; each send ends
  * with exactly one result, also while draining, while the breaker is open, or when the sender has disconnected.
  * When the commit succeeded and the publish failed, the send fails with SERVICE_UNAVAILABLE; its repetition
- * finds the sequence of the first send and publishes that.
+ * finds the sequence of the first send and publishes that. Commit and publish share one time limit
+ * (gateway.timeouts.durability_rpc).
  *
  * Rate limits and the bound on pending replies belong to the connection, or to the REST user; callers apply
  * them first.

@@ -13,6 +13,7 @@
 struct fake_feed {
     struct feed_producer producer;
     bool refusing;
+    int64_t deadline_ms; /* of the last publish */
     unsigned published;
     char last[64]; /* sequence and body of the last event */
 };
@@ -35,9 +36,10 @@ struct fixture {
 };
 
 static void fake_publish(struct feed_producer *producer, const struct feed_event *event,
-                         feed_publish_done done, void *arg)
+                         int64_t deadline_ms, feed_publish_done done, void *arg)
 {
     struct fake_feed *fake = (struct fake_feed *)producer;
+    fake->deadline_ms = deadline_ms;
     if (!fake->refusing) {
         fake->published++;
         snprintf(fake->last, sizeof(fake->last), "%llu %.*s", (unsigned long long)event->sequence,
@@ -88,9 +90,10 @@ static void on_message_sent(void *arg, struct slice chat, struct slice user)
 static int set_up(void **state)
 {
     static struct fixture fixture;
-    fixture = (struct fixture){.feed.producer.operations = &FAKE_FEED,
+    fixture = (struct fixture){.feed.producer = {.operations = &FAKE_FEED, .uses_outbox = true},
                                .outcome = {.sequence = 7, .members_version = 1}};
     fixture.config.gateway.backpressure.inbound.max_message_size_bytes = 8;
+    fixture.config.gateway.timeouts.durability_rpc_ms = 5000;
     script_ledger_init(&fixture.script);
     fixture.script.answer = answer_request;
     fixture.script.arg = &fixture;
@@ -190,6 +193,31 @@ static void test_failed_publish_fails_the_send_and_its_repetition_publishes(void
     assert_int_equal(fixture->metrics.values[METRIC_IDEMPOTENCY_HITS], 2);
 }
 
+/* F 2.2: without an outbox, only a publish makes sure that the event reaches a consumer. */
+static void test_repetition_is_published_again_without_an_outbox(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->feed.producer.uses_outbox = false;
+    fixture->outcome.duplicate = true;
+    fixture->outcome.published = true;
+    fixture->stored_body = "first";
+    send_and_complete(fixture, "first");
+    assert_true(fixture->accepted && fixture->ack.duplicate);
+    assert_string_equal(fixture->feed.last, "7 first");
+}
+
+static void test_publish_has_what_is_left_of_the_time_limit(void **state)
+{
+    struct fixture *fixture = *state;
+    int64_t started_ms = fixture->script.clock.now_ms;
+    fixture->script.holding = true;
+    start_send(fixture, "slow");
+    fixture->script.clock.now_ms += 1234;
+    script_ledger_turn(&fixture->script);
+    assert_true(fixture->accepted);
+    assert_int_equal(fixture->feed.deadline_ms, started_ms + 5000);
+}
+
 static void test_every_ledger_status_has_its_error(void **state)
 {
     static const enum error_code ERRORS[LEDGER_STATUS_COUNT] = {
@@ -250,6 +278,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_body_size_is_limited_in_bytes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             test_failed_publish_fails_the_send_and_its_repetition_publishes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_repetition_is_published_again_without_an_outbox,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_publish_has_what_is_left_of_the_time_limit, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_every_ledger_status_has_its_error, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_timeout_fails_the_send_and_a_late_commit_is_dropped,
                                         set_up, tear_down),

@@ -165,7 +165,8 @@ static void publish_event(struct fixture *fixture, uint64_t sequence, uint64_t v
                                .sequence = sequence,
                                .members_version = version,
                                .sent_at_ms = fixture->script.clock.wall_ms};
-    feed_publish(local_feed_producer(fixture->feed), &event, on_event_published, fixture);
+    feed_publish(local_feed_producer(fixture->feed), &event, INT64_MAX, on_event_published,
+                 fixture);
 }
 
 static void pass_time(struct fixture *fixture, int64_t ms)

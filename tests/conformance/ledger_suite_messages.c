@@ -125,6 +125,19 @@ void ledger_suite_outbox_holds_unpublished_messages_in_order(void **state)
     expect(harness_outbox(h, 0), "ok b#1:alice:first b#2:bob:third /0");
 }
 
+void ledger_suite_outbox_is_skipped_by_clients_that_publish_by_other_means(void **state)
+{
+    struct harness *h = *state;
+    harness_chat_create(h, "c", "alice", "bob");
+    h->client.skips_outbox = true;
+    expect(harness_send(h, "c", "alice", "1", "skips"), "ok 1 m-1");
+    expect(harness_send(h, "c", "alice", "1", "skips"), "ok 1 m-1 duplicate published");
+    expect(harness_outbox(h, 0), "ok /0");
+    h->client.skips_outbox = false;
+    expect(harness_send(h, "c", "alice", "2", "enters"), "ok 2 m-2");
+    expect(harness_outbox(h, 0), "ok c#2:alice:enters /0");
+}
+
 /* ---- the version of a chat's members ---- */
 
 struct versions {

@@ -158,8 +158,9 @@ static bool local_feed_available(const struct feed_producer *producer)
 }
 
 static void local_feed_publish(struct feed_producer *producer, const struct feed_event *event,
-                               feed_publish_done done, void *arg)
+                               int64_t deadline_ms, feed_publish_done done, void *arg)
 {
+    (void)deadline_ms; /* it is complete before this function returns */
     struct local_feed *self = CONTAINER_OF(producer, struct local_feed, producer);
     struct local_item *made = local_feed_available(producer) ? make_local_item(self, event) : NULL;
     if (made)
@@ -335,7 +336,7 @@ struct local_feed *local_feed_make(const struct local_feed_options *options,
     struct local_feed *self = calloc(1, sizeof(*self));
     if (!self)
         return NULL;
-    self->producer.operations = &PRODUCER;
+    self->producer = (struct feed_producer){.operations = &PRODUCER, .uses_outbox = true};
     self->consumer =
         (struct feed_consumer){.operations = &CONSUMER, .on_item = on_item, .on_item_arg = arg};
     self->options = *options;

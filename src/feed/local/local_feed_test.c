@@ -146,7 +146,7 @@ static void test_feed_that_is_behind_takes_over_nothing(void **state)
     feed_publish(
         local_feed_producer(fixture.feed),
         &(struct feed_event){.chat = SLICE("c"), .sequence = 9, .sent_at_ms = START_WALL_MS},
-        ignore_published, NULL);
+        INT64_MAX, ignore_published, NULL);
     leave_in_outbox(&fixture, START_WALL_MS); /* its own */
     leave_in_outbox(&fixture, START_WALL_MS - LOCAL_FEED_SWEEP_AGE_MS - 1000);
     pass_time(&fixture, LOCAL_FEED_SWEEP_AGE_MS + 1);

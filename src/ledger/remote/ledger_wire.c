@@ -130,6 +130,7 @@ static void pass_request_input(struct wire *wire, struct ledger_request_input *i
     wire_bool(wire, &input->with_profiles);
     wire_bool(wire, &input->members_can_add);
     wire_bool(wire, &input->apply);
+    wire_bool(wire, &input->skips_outbox);
 }
 
 /* ---- heads ---- */

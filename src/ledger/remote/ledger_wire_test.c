@@ -72,6 +72,7 @@ static void fill_input(struct ledger_request_input *input)
         .with_profiles = true,
         .members_can_add = true,
         .apply = true,
+        .skips_outbox = true,
     };
 }
 

@@ -128,11 +128,18 @@ static void note_chat_activity(struct database *database, const struct ledger_re
     query_run(&accept);
 }
 
+static void insert_outbox_row(struct database *database, struct slice chat, int64_t sequence)
+{
+    static const char INSERT_OUTBOX[] = "INSERT INTO outbox (chat_id, sequence) VALUES (?, ?)";
+    struct query query = query_open_texts(database, INSERT_OUTBOX, chat, SLICE_NONE, SLICE_NONE);
+    query_bind_int(&query, sequence);
+    query_run(&query);
+}
+
 /* Most messages are new, so the insert itself detects a duplicate. In a chat of two, a block stops both from
  * writing; in a larger chat they write to everyone. */
 enum ledger_status sqlite_messages_append(struct database *database, struct ledger_request *request)
 {
-    static const char INSERT_OUTBOX[] = "INSERT INTO outbox (chat_id, sequence) VALUES (?, ?)";
     static const char INSERT_SENT_COUNT[] =
         "INSERT INTO sent_counts (chat_id, sender, sequence, sent) VALUES (?1, ?2, ?3, 1 + coalesce("
         "  (SELECT sent FROM sent_counts WHERE chat_id = ?1 AND sender = ?2 "
@@ -151,10 +158,8 @@ enum ledger_status sqlite_messages_append(struct database *database, struct ledg
         return LEDGER_OK;
     }
     note_chat_activity(database, request, &counter);
-    struct query outbox =
-        query_open_texts(database, INSERT_OUTBOX, input->chat, SLICE_NONE, SLICE_NONE);
-    query_bind_int(&outbox, sequence);
-    query_run(&outbox);
+    if (!input->skips_outbox)
+        insert_outbox_row(database, input->chat, sequence);
     struct query sent =
         query_open_texts(database, INSERT_SENT_COUNT, input->chat, input->user, SLICE_NONE);
     query_bind_int(&sent, sequence);
