@@ -42,6 +42,7 @@ struct dynamodb_client {
     struct aws_credentials *credentials;
     struct random *random;
     struct ledger_metrics *metrics;
+    struct fiber_pool *helpers;      /* dynamodb_parallel.h; NULL: none */
     struct config_dynamodb settings; /* how often and how long to try */
     const char *url;
     const char *scope; /* of the signature: "aws:amz:REGION:dynamodb" */

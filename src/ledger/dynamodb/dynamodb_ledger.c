@@ -3,6 +3,7 @@
 #include "aws/aws_environment.h"
 #include "base/container.h"
 #include "ledger/dynamodb/dynamodb_operations.h"
+#include "ledger/dynamodb/dynamodb_parallel.h"
 #include "ledger/dynamodb/dynamodb_url.h"
 #include "ledger/ledger_lane.h"
 #include "ledger/ledger_request_inbox.h"
@@ -208,6 +209,7 @@ static void free_dynamodb_ledger(struct dynamodb_ledger *self)
         ledger_request_inbox_free(&self->inbox);
     aws_credentials_free(&self->client.credentials);
     http_client_free(&self->client.http);
+    fiber_pool_free(&self->client.helpers);
     fiber_pool_free(&self->fibers);
     while (self->lanes_made > 0)
         ledger_lane_free(&self->lanes[--self->lanes_made]);
@@ -258,7 +260,8 @@ static bool make_dynamodb_client(struct dynamodb_ledger *self,
     struct aws_credentials_options options = {
         .loop = &self->loop, .http = http, .region = url->region};
     self->client.credentials = aws_credentials_make(&options);
-    return self->client.credentials != NULL;
+    self->client.helpers = fiber_pool_make(DYNAMODB_HELPERS_ALL_MAX);
+    return self->client.credentials && self->client.helpers;
 }
 
 /* The thread starts with all signals blocked: the main thread handles them. */

@@ -1,5 +1,7 @@
 #include "ledger/dynamodb/dynamodb_read.h"
 
+#include "ledger/dynamodb/dynamodb_parallel.h"
+
 /* Begins the body of a call. */
 static struct buffer *begin_read(struct dynamodb_task *task)
 {
@@ -152,19 +154,32 @@ static struct slice get_batch(struct dynamodb_task *task, struct slice rest,
     return slice_is(unread, "{}") ? SLICE_NONE : unread;
 }
 
+struct get_many {
+    const struct dynamodb_key *keys;
+    size_t count;
+    struct dynamodb_item *items;
+};
+
+static void get_part_of_many(struct dynamodb_task *task, size_t at, void *arg)
+{
+    const struct get_many *many = arg;
+    size_t done = at * DYNAMODB_BATCH_GET_MAX, left = many->count - done;
+    size_t some = left < DYNAMODB_BATCH_GET_MAX ? left : DYNAMODB_BATCH_GET_MAX;
+    struct slice rest = SLICE_NONE;
+    do {
+        rest = get_batch(task, rest, &many->keys[done], some, &many->items[done]);
+        if (rest.len)
+            dynamodb_client_wait(task, task->client->settings.retry.initial_backoff_ms);
+    } while (rest.len && !task->failed);
+}
+
 void dynamodb_get_many(struct dynamodb_task *task, const struct dynamodb_key *keys, size_t count,
                        struct dynamodb_item *items)
 {
+    struct get_many many = {keys, count, items};
     memset(items, 0, count * sizeof(*items));
-    for (size_t done = 0; done < count && !task->failed; done += DYNAMODB_BATCH_GET_MAX) {
-        size_t some = count - done < DYNAMODB_BATCH_GET_MAX ? count - done : DYNAMODB_BATCH_GET_MAX;
-        struct slice rest = SLICE_NONE;
-        do {
-            rest = get_batch(task, rest, &keys[done], some, &items[done]);
-            if (rest.len)
-                dynamodb_client_wait(task, task->client->settings.retry.initial_backoff_ms);
-        } while (rest.len && !task->failed);
-    }
+    dynamodb_parallel(task, (count + DYNAMODB_BATCH_GET_MAX - 1) / DYNAMODB_BATCH_GET_MAX,
+                      get_part_of_many, &many);
 }
 
 /* {"Responses":[{"Item":{…}},{}]}, in the order of the keys */

@@ -16,7 +16,8 @@ enum {
 
 struct dynamodb_item dynamodb_get(struct dynamodb_task *task, struct dynamodb_key key);
 
-/* Reads any number of items; `items` has space for them, in the order of the keys, which are all different. */
+/* Reads any number of items, several batches at a time; `items` has space for them, in the order of the keys, which are all
+ * different. */
 void dynamodb_get_many(struct dynamodb_task *task, const struct dynamodb_key *keys, size_t count,
                        struct dynamodb_item *items);
 

@@ -1,5 +1,7 @@
 #include "ledger/dynamodb/dynamodb_write.h"
 
+#include "ledger/dynamodb/dynamodb_parallel.h"
+
 #include <assert.h>
 
 /* ---- transactions ---- */
@@ -277,18 +279,29 @@ static struct slice put_batch(struct dynamodb_task *task, struct slice rest,
                                                                          : SLICE_NONE;
 }
 
+struct put_many {
+    const struct dynamodb_put_entry *entries;
+    size_t count;
+};
+
+static void put_part_of_many(struct dynamodb_task *task, size_t at, void *arg)
+{
+    const struct put_many *many = arg;
+    size_t done = at * DYNAMODB_BATCH_WRITE_MAX, left = many->count - done;
+    size_t some = left < DYNAMODB_BATCH_WRITE_MAX ? left : DYNAMODB_BATCH_WRITE_MAX;
+    struct slice rest = SLICE_NONE;
+    do {
+        rest = put_batch(task, rest, &many->entries[done], some);
+        if (rest.len)
+            dynamodb_client_wait(task, task->client->settings.retry.initial_backoff_ms);
+    } while (rest.len && !task->failed);
+}
+
 enum dynamodb_outcome dynamodb_put_many(struct dynamodb_task *task,
                                         const struct dynamodb_put_entry *entries, size_t count)
 {
-    for (size_t done = 0; done < count && !task->failed; done += DYNAMODB_BATCH_WRITE_MAX) {
-        size_t left = count - done;
-        size_t some = left < DYNAMODB_BATCH_WRITE_MAX ? left : DYNAMODB_BATCH_WRITE_MAX;
-        struct slice rest = SLICE_NONE;
-        do {
-            rest = put_batch(task, rest, &entries[done], some);
-            if (rest.len)
-                dynamodb_client_wait(task, task->client->settings.retry.initial_backoff_ms);
-        } while (rest.len && !task->failed);
-    }
+    struct put_many many = {entries, count};
+    dynamodb_parallel(task, (count + DYNAMODB_BATCH_WRITE_MAX - 1) / DYNAMODB_BATCH_WRITE_MAX,
+                      put_part_of_many, &many);
     return task->failed || task->invalid ? DYNAMODB_FAILED : DYNAMODB_DONE;
 }

@@ -76,7 +76,7 @@ struct dynamodb_put_entry {
     bool is_delete; /* the attributes do not matter */
 };
 
-/* Stores or removes any number of items, one by one: not all or none. */
+/* Stores or removes any number of different items, several batches at a time: not all or none. */
 enum dynamodb_outcome dynamodb_put_many(struct dynamodb_task *task,
                                         const struct dynamodb_put_entry *entries, size_t count);
 
