@@ -3,6 +3,7 @@
 #include "app/commands/dead_letters_command.h"
 #include "app/commands/ledger_command.h"
 #include "app/commands/repair_command.h"
+#include "app/commands/tables_command.h"
 #include "app/commands/token_command.h"
 #include "app/serve_options.h"
 #include "app/server.h"
@@ -37,6 +38,7 @@ static const struct command {
     {"check", check_command},
     {"repair", repair_command},
     {"dead-letters", dead_letters_command},
+    {"tables", tables_command},
     {"serve", serve_command},
     {"ledger", ledger_command},
     {"token", token_command},

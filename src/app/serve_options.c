@@ -87,6 +87,7 @@ void serve_options_write_usage(FILE *out)
           "  check                             verify the invariants on a live Redis\n"
           "  repair CHAT                       restore the counter of a halted chat\n"
           "  dead-letters                      list or replay what could not be fanned out\n"
+          "  tables                            create or check the tables of a ledger on DynamoDB\n"
           "\n"
           "  --help                            print this; after a command, its options\n"
           "  --version                         print the version\n"

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { computeSignature, parseAuthorization } from './support/aws_signature.mjs';
 import { startDynamodb } from './support/cloud_servers.mjs';
-import { faults, KEYS, REGION, startDynamodbProxy } from './support/dynamodb_proxy.mjs';
+import { callDynamodb } from './support/dynamodb_call.mjs';
+import { faults, KEYS, startDynamodbProxy } from './support/dynamodb_proxy.mjs';
 
 let dynamodb;
 let proxy;
@@ -20,30 +21,8 @@ beforeEach(() => {
   proxy.forget();
 });
 
-/** Signs and sends; `change` may spoil the request after it was signed. */
-async function call(target, body = {}, { keys = KEYS, region = REGION, at = new Date(), change = () => {} } = {}) {
-  const text = JSON.stringify(body);
-  const date = at.toISOString().replace(/[-:]|\.\d+/g, '');
-  const headers = {
-    'content-type': 'application/x-amz-json-1.0',
-    host: new URL(proxy.endpoint).host,
-    'x-amz-date': date,
-    ...(keys.sessionToken === undefined ? {} : { 'x-amz-security-token': keys.sessionToken }),
-    'x-amz-target': `DynamoDB_20120810.${target}`,
-  };
-  const authorization = {
-    day: date.slice(0, 8), region, service: 'dynamodb', signedHeaders: Object.keys(headers),
-  };
-  const signature = computeSignature({ method: 'POST', path: '/', headers, body: text }, authorization, keys.secretAccessKey);
-  headers.authorization = `AWS4-HMAC-SHA256 Credential=${keys.accessKeyId}/${authorization.day}/${region}/dynamodb/aws4_request, `
-    + `SignedHeaders=${authorization.signedHeaders.join(';')}, Signature=${signature}`;
-  const sent = { headers, body: text };
-  change(sent);
-  delete sent.headers.host; // fetch adds it
-  const response = await fetch(proxy.endpoint, { method: 'POST', ...sent });
-  const answer = await response.json();
-  return { status: response.status, type: answer.__type?.replace(/^.*#/, ''), answer };
-}
+const call = (target, body = {}, options = {}) =>
+  callDynamodb(proxy.endpoint, target, body, { keys: KEYS, ...options });
 
 test('the verifier computes the signatures of the published examples', () => {
   const secret = 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY';

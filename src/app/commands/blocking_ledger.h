@@ -20,7 +20,7 @@ struct blocking_ledger {
     struct ledger_request *done; /* under the mutex */
 };
 
-/* Opens the ledger that `url` names (sqlite:PATH, which must exist). On failure returns false and prints the
+/* Opens the ledger that `url` names (sqlite:PATH, which must exist, or dynamodb://REGION). On failure returns false and prints the
  * reason to standard error, in the name of `command`. */
 bool blocking_ledger_open(struct blocking_ledger *blocking, const char *command, const char *url);
 

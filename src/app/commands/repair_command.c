@@ -8,14 +8,15 @@
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-static const char USAGE[] = "usage: rollcall repair --ledger sqlite:PATH [--dry-run] CHAT\n";
+static const char USAGE[] = "usage: rollcall repair --ledger URL [--dry-run] CHAT\n";
 
 static const char HELP[] =
     "\n"
     "Restores the counter of a halted chat, that is, one whose counter is missing or does not match its\n"
-    "messages. Prints what it finds and what it does. Stop the server that uses the file first.\n"
+    "messages. Prints what it finds and what it does. Stop the server that uses a SQLite file first;\n"
+    "on DynamoDB the servers go on.\n"
     "\n"
-    "  --ledger URL  the ledger: sqlite:PATH\n"
+    "  --ledger URL  the ledger: sqlite:PATH or dynamodb://REGION[?…]\n"
     "  --dry-run     only print what it would do\n"
     "  --help        this text\n";
 

@@ -45,7 +45,7 @@ static void help_names_every_option(void **state)
 {
     (void)state;
     assert_int_equal(RUN("--help"), 0);
-    assert_non_null(strstr(output, "--ledger sqlite:PATH [--dry-run] CHAT\n"));
+    assert_non_null(strstr(output, "--ledger URL [--dry-run] CHAT\n"));
     assert_non_null(strstr(output, "\n  --ledger URL  "));
     assert_non_null(strstr(output, "\n  --dry-run     "));
     assert_non_null(strstr(output, "\n  --help        "));

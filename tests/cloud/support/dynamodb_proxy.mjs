@@ -120,6 +120,8 @@ class DynamodbProxy {
 
   /** What arrived, in order: `{ target, atMs, body, accessKeyId, refused }`; `refused` names a wrong signature. */
   requests = [];
+  /** Those of all of them that DynamoDB would not have accepted: forget() does not forget these. */
+  refusals = [];
   keys = new Map();
 
   constructor(upstream, keys) {
@@ -211,6 +213,7 @@ class DynamodbProxy {
       refused: refusal === undefined ? undefined : JSON.parse(refusal.body({})).__type.replace(/^.*#/, ''),
     };
     this.requests.push(seen);
+    if (seen.refused !== undefined) this.refusals.push(seen);
     await this.#answer(refusal ?? this.#faultOf(seen), message, seen, body, response);
   }
 
