@@ -18,10 +18,7 @@ struct blob *blob_make(struct slice head, struct slice payload)
     return blob;
 }
 
-void blob_drop(struct blob **blob)
+void blob_free(struct blob *blob)
 {
-    struct blob *dropped = *blob;
-    *blob = NULL;
-    if (dropped && --dropped->refs == 0)
-        free(dropped);
+    free(blob);
 }

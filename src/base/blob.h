@@ -30,7 +30,16 @@ static inline struct blob *blob_share(struct blob *blob)
     return blob;
 }
 
-void blob_drop(struct blob **blob);
+/* Frees a blob without references. */
+void blob_free(struct blob *blob);
+
+static inline void blob_drop(struct blob **blob)
+{
+    struct blob *dropped = *blob;
+    *blob = NULL;
+    if (dropped && --dropped->refs == 0)
+        blob_free(dropped);
+}
 
 static inline struct slice blob_payload(const struct blob *blob)
 {

@@ -298,7 +298,8 @@ static bool on_connection_sent(struct stream *stream, size_t bytes)
     connection_count_queue(connection, before);
     if (connection->warned)
         connection_check_level(connection);
-    connection_finish_ending(connection);
+    if (connection->state == CONNECTION_ENDING)
+        connection_finish_ending(connection);
     return connection->outbound.count > 0;
 }
 

@@ -61,8 +61,13 @@ static bool outbound_exceeds_bytes(uint64_t others, const struct outbound_limits
 enum outbound_result outbound_push(struct outbound *outbound, const struct outbound_limits *limits,
                                    struct blob *blob, uint64_t key, bool use_reserve)
 {
-    struct outbound_item *older =
-        key && outbound->count ? outbound_find_replaceable(outbound, key) : NULL;
+    if (outbound->count == 0) { /* the usual case; alone it always fits */
+        outbound->one = (struct outbound_item){blob, key};
+        outbound->bytes = blob->len;
+        outbound->count = 1;
+        return OUTBOUND_QUEUED;
+    }
+    struct outbound_item *older = key ? outbound_find_replaceable(outbound, key) : NULL;
     if (older && (use_reserve ||
                   !outbound_exceeds_bytes(outbound->bytes - older->blob->len, limits, blob))) {
         outbound->bytes += blob->len - older->blob->len;
@@ -138,8 +143,14 @@ void outbound_sent(struct outbound *outbound, size_t bytes)
     outbound->pinned = 0;
     bytes += outbound->sent;
     outbound->sent = 0;
-    while (outbound->count && bytes >= outbound_item_at(outbound, 0)->blob->len) {
-        bytes -= outbound_item_at(outbound, 0)->blob->len;
+    if (outbound->count == 1 && !outbound->cap && bytes == outbound->one.blob->len) {
+        blob_drop(&outbound->one.blob); /* the usual case */
+        outbound->count = 0;
+        outbound->bytes = 0;
+        return;
+    }
+    for (const struct blob *first; (first = outbound_first(outbound)) && bytes >= first->len;) {
+        bytes -= first->len;
         outbound_drop_first(outbound);
     }
     assert(outbound->count || bytes == 0);

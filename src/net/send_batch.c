@@ -62,13 +62,19 @@ static size_t run_native_batch(struct send_batch *batch, struct send *sends, siz
         submitted = io_uring_submit(&batch->ring);
     while (submitted == -EINTR);
     size_t taken = submitted < 0 ? 0 : (size_t)submitted;
-    for (size_t i = 0; i < taken; i++) {
-        struct io_uring_cqe *entry = NULL;
-        while (io_uring_wait_cqe(&batch->ring, &entry) == -EINTR)
+    for (unsigned ended = 0; ended < taken;) {
+        struct io_uring_cqe *entry;
+        unsigned head, found = 0;
+        while (io_uring_wait_cqe(&batch->ring, &entry) == -EINTR) /* no send waits: it is there */
             ;
-        assert(entry); /* it is there since the submission, because no send waits */
-        ((struct send *)io_uring_cqe_get_data(entry))->result = entry->res;
-        io_uring_cqe_seen(&batch->ring, entry);
+        io_uring_for_each_cqe(&batch->ring, head, entry)
+        {
+            ((struct send *)io_uring_cqe_get_data(entry))->result = entry->res;
+            found++;
+        }
+        assert(found);
+        io_uring_cq_advance(&batch->ring, found);
+        ended += found;
     }
     return taken;
 }

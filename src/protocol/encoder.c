@@ -147,12 +147,10 @@ struct blob *encoder_heartbeat_ack(struct encoder *encoder, const struct dialect
     return *cached ? blob_share(*cached) : NULL;
 }
 
-struct blob *broadcast_blob(struct broadcast *broadcast, struct encoder *encoder,
-                            const struct dialect *dialect)
+struct blob *broadcast_encode(struct broadcast *broadcast, struct encoder *encoder,
+                              const struct dialect *dialect)
 {
     struct blob **blob = &broadcast->blobs[dialect->slot];
-    if (*blob)
-        return *blob;
     if (!dialect->text)
         return *blob = encoder_encode(encoder, dialect, broadcast->message);
     struct blob *text = broadcast_blob(broadcast, encoder, dialect->text);

@@ -55,9 +55,17 @@ void encoder_pass(struct encoder *encoder, uint64_t offset);
 /* Returns a new offset, larger than all before. The encoder must have a clock for offsets. */
 uint64_t encoder_next_offset(struct encoder *encoder);
 
+struct blob *broadcast_encode(struct broadcast *broadcast, struct encoder *encoder,
+                              const struct dialect *dialect);
+
 /* Returns a borrowed blob that lasts until broadcast_end(), or NULL when out of memory. */
-struct blob *broadcast_blob(struct broadcast *broadcast, struct encoder *encoder,
-                            const struct dialect *dialect);
+static inline struct blob *broadcast_blob(struct broadcast *broadcast, struct encoder *encoder,
+                                          const struct dialect *dialect)
+{
+    struct blob *blob = broadcast->blobs[dialect->slot];
+    return blob ? blob : broadcast_encode(broadcast, encoder, dialect);
+}
+
 void broadcast_end(struct broadcast *broadcast);
 
 #endif

@@ -103,6 +103,8 @@ struct ledger *sqlite_ledger_open(const char *path, const struct sqlite_ledger_o
 {
     static const struct sqlite_ledger_options defaults;
     struct sqlite_ledger *self = make_sqlite_ledger(path, options ? options : &defaults);
+    /* nobody reads SQLite's own statistics, and they cost a mutex per allocation; too late for a second ledger */
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     if (!self) {
         snprintf(error->text, sizeof(error->text), "out of memory");
         return NULL;

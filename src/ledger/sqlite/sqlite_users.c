@@ -19,10 +19,15 @@ static struct ledger_settings read_user_settings(struct database *database,
                                                  struct ledger_appearance *appearance)
 {
     static const char SELECT_SETTINGS[] =
+        "SELECT presence_visibility, last_seen_visibility, group_adds, hides_reads "
+        "FROM users WHERE user_id = ?";
+    static const char SELECT_SETTINGS_AND_APPEARANCE[] =
         "SELECT presence_visibility, last_seen_visibility, group_adds, hides_reads, display_name, "
         "avatar_url FROM users WHERE user_id = ?";
     struct ledger_settings settings = {.presence = LEDGER_VISIBLE_CONTACTS_ONLY};
-    struct query query = query_open_texts(database, SELECT_SETTINGS, user, SLICE_NONE, SLICE_NONE);
+    struct query query =
+        query_open_texts(database, appearance ? SELECT_SETTINGS_AND_APPEARANCE : SELECT_SETTINGS,
+                         user, SLICE_NONE, SLICE_NONE);
     if (query_next(&query)) {
         settings.presence = (enum ledger_visibility)query_int(&query, 0);
         settings.last_seen = (enum ledger_visibility)query_int(&query, 1);
