@@ -13,7 +13,7 @@
  *                            each worker copies the value, and the largest copy is shown
  *   SUM, LARGEST, SMALLEST   a gauge that is set; the workers' values are added, or one is chosen.
  *                            A SMALLEST starts at 1, so a worker that never sets it does not count
- *   LARGEST_MILLE            as LARGEST, set in thousandths and shown as a share of 1
+ *   LARGEST_MILLE            as LARGEST, set in thousandths of what is shown
  *   RATE(counter)            growth per second over the last METRICS_RATE_PERIOD_S seconds
  *   SHARE_OF(part, whole)    part / whole, of the growth in the last METRICS_RECENT_PERIOD_S seconds
  *   SHARE_BESIDE(part, rest) part / (part + rest), likewise; 0 when nothing happened
@@ -220,7 +220,7 @@ enum {
         "1 while the state store answers, whether Redis or memory")                                \
     ROW(REDIS_AVAILABLE, "redis_available", SMALLEST,                                              \
         "1 while Redis answers; 0 if no Redis is configured")                                      \
-    ROW(REDIS_USED_MEMORY_PCT, "redis_used_memory_pct", LARGEST,                                   \
+    ROW(REDIS_USED_MEMORY_PCT, "redis_used_memory_pct", LARGEST_MILLE,                             \
         "Redis memory in use, per cent of maxmemory")                                              \
     ROW(REDIS_KEYSPACE_HITS, "redis_keyspace_hits", LARGEST_COUNTER, "Redis keyspace hits")        \
     ROW(REDIS_KEYSPACE_MISSES, "redis_keyspace_misses", LARGEST_COUNTER, "Redis keyspace misses")  \

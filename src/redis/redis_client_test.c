@@ -124,11 +124,11 @@ static void info_figures_become_metrics(void **state)
 {
     struct redis_client_fixture *fixture = *state;
     struct redis_figures figures = {0};
-    redis_figures_add(&figures, SLICE("# Memory\r\nused_memory:500\r\nmaxmemory:1000\r\n"
+    redis_figures_add(&figures, SLICE("# Memory\r\nused_memory:805\r\nmaxmemory:1000\r\n"
                                       "total_system_memory:9\r\nkeyspace_hits:3\r\n"));
     redis_figures_add(&figures, SLICE("used_memory:50\nmaxmemory:0\ntotal_system_memory:1000\n"
                                       "keyspace_hits:4\nxkeyspace_hits:9"));
-    assert_int_equal(figures.used_memory_pct, 50);
+    assert_int_equal(figures.used_memory_pct_mille, 80500);
     assert_int_equal(figures.keyspace_hits, 7);
     redis_client_fixture_open_single(fixture);
     struct redis_info *info =

@@ -43,10 +43,10 @@ void redis_figures_add(struct redis_figures *figures, struct slice text)
     int64_t limit = info_read_figure(text, "maxmemory");
     if (limit <= 0)
         limit = info_read_figure(text, "total_system_memory");
-    int64_t pct =
-        limit > 0 ? info_read_figure(text, "used_memory") / (limit / 100 ? limit / 100 : 1) : 0;
-    if (pct > figures->used_memory_pct)
-        figures->used_memory_pct = pct;
+    double used = (double)info_read_figure(text, "used_memory");
+    int64_t pct_mille = limit > 0 ? (int64_t)(used * 100 * 1000 / (double)limit) : 0;
+    if (pct_mille > figures->used_memory_pct_mille)
+        figures->used_memory_pct_mille = pct_mille;
     figures->keyspace_hits += info_read_figure(text, "keyspace_hits");
     figures->keyspace_misses += info_read_figure(text, "keyspace_misses");
     figures->expired_keys += info_read_figure(text, "expired_keys");
@@ -71,7 +71,7 @@ static void on_info_reply(void *arg, const struct resp_value *reply)
     if (info)
         info->poll = NULL;
     if (info && poll->answers_good > 0) {
-        metrics_set(info->metrics, METRIC_REDIS_USED_MEMORY_PCT, figures->used_memory_pct);
+        metrics_set(info->metrics, METRIC_REDIS_USED_MEMORY_PCT, figures->used_memory_pct_mille);
         metrics_set(info->metrics, METRIC_REDIS_KEYSPACE_HITS, figures->keyspace_hits);
         metrics_set(info->metrics, METRIC_REDIS_KEYSPACE_MISSES, figures->keyspace_misses);
         metrics_set(info->metrics, METRIC_REDIS_EXPIRED_KEYS, figures->expired_keys);

@@ -15,7 +15,7 @@ enum { REDIS_INFO_INTERVAL_MS = 5000 };
 
 /* The figures of one server, or of all together. */
 struct redis_figures {
-    int64_t used_memory_pct; /* of maxmemory or, without it, of the machine's memory */
+    int64_t used_memory_pct_mille; /* of maxmemory or, without it, of the machine's memory */
     int64_t keyspace_hits;
     int64_t keyspace_misses;
     int64_t expired_keys;

@@ -88,7 +88,10 @@ test('every metric and every recorded figure that a rule names exists', () => {
 
 test('every metric of the specification is exported with its type', () => {
   for (const [type, names] of Object.entries(SPECIFIED))
-    for (const name of names) assert.equal(types.get(name.replaceAll('.', '_')), type, name);
+    for (const name of names.map((dotted) => dotted.replaceAll('.', '_'))) {
+      assert.equal(types.get(name), type, name);
+      assert.ok(exported.has(`rollcall_${name}${type === 'histogram' ? '_bucket' : ''}`), name);
+    }
 });
 
 /** Fails if a function over a range is used on a metric of the wrong type, or a range without such a function. */
