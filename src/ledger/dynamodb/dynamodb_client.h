@@ -60,8 +60,8 @@ struct dynamodb_task {
     bool failed;
     bool invalid; /* a text that DynamoDB cannot store: not UTF-8 */
     bool late;    /* it failed because its time was up */
-    bool
-        takes_errors; /* an error in the request is DYNAMODB_REFUSED, with `error_name`: for administration */
+    /* For administration: an error in the request is DYNAMODB_REFUSED, with `error_name`. */
+    bool takes_errors;
     /* ---- the call under way ---- */
     bool was_unsent; /* no connection was made */
     char error_name[DYNAMODB_ERROR_NAME_MAX];
