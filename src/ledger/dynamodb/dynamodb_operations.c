@@ -2,6 +2,25 @@
 
 static const dynamodb_operation operations[LEDGER_OPERATION_COUNT] = {
     [LEDGER_SETTINGS_GET] = dynamodb_users_settings_get,
+    [LEDGER_SETTINGS_PUT] = dynamodb_users_settings_put,
+    [LEDGER_PROFILES] = dynamodb_users_profiles,
+    [LEDGER_APPEARANCES] = dynamodb_users_appearances,
+    [LEDGER_GRAPH] = dynamodb_users_graph,
+    [LEDGER_LAST_SEEN_PUT] = dynamodb_users_last_seen_put,
+    [LEDGER_CONTACT_REQUEST_CREATE] = dynamodb_contacts_request_create,
+    [LEDGER_CONTACT_REQUEST_ACCEPT] = dynamodb_contacts_request_accept,
+    [LEDGER_CONTACT_REQUEST_DECLINE] = dynamodb_contacts_request_decline,
+    [LEDGER_CONTACT_REQUEST_WITHDRAW] = dynamodb_contacts_request_withdraw,
+    [LEDGER_CONTACT_REQUESTS_LIST] = dynamodb_contacts_requests_list,
+    [LEDGER_CONTACTS_LIST] = dynamodb_contacts_list,
+    [LEDGER_CONTACT_REMOVE] = dynamodb_contacts_remove,
+    [LEDGER_BLOCK_PUT] = dynamodb_blocks_put,
+    [LEDGER_BLOCK_DELETE] = dynamodb_blocks_delete,
+    [LEDGER_BLOCKS_LIST] = dynamodb_blocks_list,
+    [LEDGER_CALL_APPEND] = dynamodb_calls_append,
+    [LEDGER_CALLS_LIST] = dynamodb_calls_list,
+    [LEDGER_REVOKE] = dynamodb_revocations_put,
+    [LEDGER_REVOCATIONS_LIST] = dynamodb_revocations_list,
 };
 
 void dynamodb_operations_complete(struct dynamodb_task *task, struct ledger_request *request,

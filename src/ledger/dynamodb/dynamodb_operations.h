@@ -25,8 +25,47 @@ void dynamodb_operations_execute(struct dynamodb_task *task);
 void dynamodb_operations_complete(struct dynamodb_task *task, struct ledger_request *request,
                                   enum ledger_status status);
 
+/* ---- dynamodb_blocks.c ---- */
+
+enum ledger_status dynamodb_blocks_put(struct dynamodb_task *task);
+enum ledger_status dynamodb_blocks_delete(struct dynamodb_task *task);
+enum ledger_status dynamodb_blocks_list(struct dynamodb_task *task);
+
+/* ---- dynamodb_calls.c ---- */
+
+enum ledger_status dynamodb_calls_append(struct dynamodb_task *task);
+enum ledger_status dynamodb_calls_list(struct dynamodb_task *task);
+
+/* ---- dynamodb_contacts.c ---- */
+
+enum ledger_status dynamodb_contacts_request_create(struct dynamodb_task *task);
+enum ledger_status dynamodb_contacts_request_accept(struct dynamodb_task *task);
+enum ledger_status dynamodb_contacts_request_decline(struct dynamodb_task *task);
+enum ledger_status dynamodb_contacts_request_withdraw(struct dynamodb_task *task);
+enum ledger_status dynamodb_contacts_requests_list(struct dynamodb_task *task);
+enum ledger_status dynamodb_contacts_list(struct dynamodb_task *task);
+enum ledger_status dynamodb_contacts_remove(struct dynamodb_task *task);
+
+/* Returns the ids behind `prefix` ("contact#") among the items of a user, sorted; `limit` 0: all. */
+struct id_list dynamodb_contacts_read_ids(struct dynamodb_task *task, struct slice user,
+                                          const char *prefix, uint32_t limit);
+
+/* ---- dynamodb_graph.c ---- */
+
+enum ledger_status dynamodb_users_graph(struct dynamodb_task *task);
+
+/* ---- dynamodb_revocations.c ---- */
+
+enum ledger_status dynamodb_revocations_put(struct dynamodb_task *task);
+enum ledger_status dynamodb_revocations_list(struct dynamodb_task *task);
+
 /* ---- dynamodb_users.c ---- */
 
 enum ledger_status dynamodb_users_settings_get(struct dynamodb_task *task);
+enum ledger_status dynamodb_users_settings_put(struct dynamodb_task *task);
+enum ledger_status dynamodb_users_profiles(struct dynamodb_task *task);
+enum ledger_status dynamodb_users_appearances(struct dynamodb_task *task);
+enum ledger_status dynamodb_users_last_seen_put(struct dynamodb_task *task);
+struct ledger_settings dynamodb_users_get_settings(struct dynamodb_task *task, struct slice user);
 
 #endif

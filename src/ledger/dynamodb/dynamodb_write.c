@@ -154,13 +154,9 @@ enum dynamodb_outcome dynamodb_transaction_commit(struct dynamodb_transaction *t
     struct buffer *out = &task->body;
     json_write_array_end(out);
     json_write_object_end(out);
-    struct ledger_metrics *metrics = task->client->metrics;
+    ledger_count(&task->client->metrics->transactions);
     enum dynamodb_outcome outcome = dynamodb_client_call(task, "TransactWriteItems");
-    if (outcome == DYNAMODB_DONE)
-        ledger_count(&metrics->commits);
-    else if (outcome == DYNAMODB_FAILED)
-        ledger_count(&metrics->commit_failures);
-    else
+    if (outcome == DYNAMODB_REFUSED)
         read_refusals(transaction);
     return task->failed ? DYNAMODB_FAILED : outcome;
 }
