@@ -4,6 +4,7 @@
 #include "base/container.h"
 #include "ledger/dynamodb/dynamodb_operations.h"
 #include "ledger/dynamodb/dynamodb_parallel.h"
+#include "ledger/dynamodb/dynamodb_turns.h"
 #include "ledger/dynamodb/dynamodb_url.h"
 #include "ledger/ledger_lane.h"
 #include "ledger/ledger_request_inbox.h"
@@ -31,6 +32,8 @@ struct dynamodb_ledger {
     unsigned next_lane;
     struct fiber_pool *fibers;
     struct dynamodb_client client;
+    struct dynamodb_turns turns;
+    struct ledger_request *ready;    /* whose turn has come */
     struct ledger_request *finished; /* requests to give back at the end of the turn, in order */
     struct ledger_request **finished_end;
     struct loop_task give_back;
@@ -119,6 +122,17 @@ struct dynamodb_start {
     struct ledger_request *request;
 };
 
+/* The request ends, and the one that waited for it may start. */
+static void pass_turn(struct dynamodb_ledger *self, const struct ledger_request *request)
+{
+    struct ledger_request *next = dynamodb_turns_next(&self->turns, request);
+    if (!next)
+        return;
+    next->next = self->ready;
+    self->ready = next;
+    loop_defer(&self->loop, &self->start);
+}
+
 static void run_dynamodb_request(struct fiber *fiber, void *arg)
 {
     struct dynamodb_start start = *(const struct dynamodb_start *)arg;
@@ -129,6 +143,7 @@ static void run_dynamodb_request(struct fiber *fiber, void *arg)
                                  .deadline_ms = self->loop.clock.now_ms + LEDGER_TIME_LIMIT_MS};
     dynamodb_operations_execute(&task);
     dynamodb_task_end(&task);
+    pass_turn(self, start.request);
     finish_dynamodb_request(self, start.request);
     loop_defer(&self->loop, &self->start);
 }
@@ -136,11 +151,12 @@ static void run_dynamodb_request(struct fiber *fiber, void *arg)
 static void start_dynamodb_request(struct dynamodb_ledger *self, struct ledger_request *request)
 {
     struct dynamodb_start start = {self, request};
+    bool is_abandoned = atomic_load_explicit(&request->abandoned, memory_order_relaxed);
     atomic_fetch_sub_explicit(get_waiting_gauge(self, request), 1, memory_order_relaxed);
-    if (atomic_load_explicit(&request->abandoned, memory_order_relaxed))
-        refuse_dynamodb_request(self, request, LEDGER_TIMEOUT);
-    else if (!fiber_start(self->fibers, run_dynamodb_request, &start))
-        refuse_dynamodb_request(self, request, LEDGER_BUSY);
+    if (!is_abandoned && fiber_start(self->fibers, run_dynamodb_request, &start))
+        return;
+    pass_turn(self, request);
+    refuse_dynamodb_request(self, request, is_abandoned ? LEDGER_TIMEOUT : LEDGER_BUSY);
 }
 
 /* The lanes take turns. */
@@ -154,11 +170,22 @@ static struct ledger_request *take_waiting_request(struct dynamodb_ledger *self)
     return request;
 }
 
+static struct ledger_request *take_ready_request(struct dynamodb_ledger *self)
+{
+    struct ledger_request *request = self->ready;
+    if (request)
+        self->ready = request->next;
+    return request;
+}
+
 static void start_waiting_requests(struct dynamodb_ledger *self)
 {
     struct ledger_request *request;
-    while (fiber_pool_has_free(self->fibers) && (request = take_waiting_request(self)))
+    while (fiber_pool_has_free(self->fibers) && (request = take_ready_request(self)))
         start_dynamodb_request(self, request);
+    while (fiber_pool_has_free(self->fibers) && (request = take_waiting_request(self)))
+        if (dynamodb_turns_take(&self->turns, request))
+            start_dynamodb_request(self, request);
 }
 
 static void run_dynamodb_start(struct loop_task *task)
@@ -207,6 +234,7 @@ static void free_dynamodb_ledger(struct dynamodb_ledger *self)
 {
     if (self->inbox.on_requests)
         ledger_request_inbox_free(&self->inbox);
+    dynamodb_turns_free(&self->turns);
     aws_credentials_free(&self->client.credentials);
     http_client_free(&self->client.http);
     fiber_pool_free(&self->client.helpers);
@@ -279,6 +307,7 @@ static bool start_dynamodb_ledger(struct dynamodb_ledger *self,
                                   const struct config_dynamodb *settings)
 {
     return loop_init(&self->loop) && make_dynamodb_lanes(self) &&
+           dynamodb_turns_init(&self->turns, random_u64(&self->random)) &&
            (self->fibers = fiber_pool_make(DYNAMODB_LEDGER_FIBERS_MAX)) &&
            make_dynamodb_client(self, settings) &&
            ledger_request_inbox_init(&self->inbox, &self->loop, on_dynamodb_requests_submitted,
