@@ -93,13 +93,15 @@ static void sample_ledger(struct gateway_messages *messages)
 static void sample_feed(struct gateway_messages *messages)
 {
     struct metrics *metrics = messages->parts.metrics;
-    metrics_set(metrics, METRIC_FEED_AVAILABLE, feed_available(messages->plane.feed));
-    metrics_set(metrics, METRIC_KAFKA_CONFIGURED, 0);
-    metrics_set(metrics, METRIC_KAFKA_AVAILABLE, 0);
+    const struct config *config = messages->parts.config;
+    bool kafka = slice_starts_with(slice_of(config->feed.url), SLICE("kafka://"));
+    bool available = feed_available(messages->plane.feed);
+    metrics_set(metrics, METRIC_FEED_AVAILABLE, available);
+    metrics_set(metrics, METRIC_KAFKA_CONFIGURED, kafka);
+    metrics_set(metrics, METRIC_KAFKA_AVAILABLE, kafka && available);
     metrics_set(metrics, METRIC_FANOUT_CONSUMER_LAG,
                 (int64_t)feed_lag(local_feed_consumer(messages->feed)));
-    metrics_set(metrics, METRIC_FANOUT_DLQ_THRESHOLD,
-                messages->parts.config->fanout.dlq.alert_threshold_per_hour);
+    metrics_set(metrics, METRIC_FANOUT_DLQ_THRESHOLD, config->fanout.dlq.alert_threshold_per_hour);
 }
 
 void gateway_messages_sample(struct gateway_messages *messages)

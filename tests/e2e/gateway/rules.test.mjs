@@ -37,6 +37,9 @@ const SPECIFIED = {
   histogram: ['durability.kafka.produce_latency_seconds', 'durability.persist.latency_seconds', 'heartbeat.latency_seconds'],
 };
 
+/** A threshold that is not the default. */
+const DEAD_LETTERS_MAX = 7;
+
 /** Functions over a range, and the type that each of them needs. */
 const RANGE_FUNCTIONS = { increase: 'counter', rate: 'counter', avg_over_time: 'gauge', max_over_time: 'gauge' };
 
@@ -61,7 +64,7 @@ function parseRules(text) {
 }
 
 before(async () => {
-  server = await startServer();
+  server = await startServer({ settings: { 'fanout.dlq.alert_threshold_per_hour': DEAD_LETTERS_MAX } });
   ledger = await makeLedger();
   await ledger.start();
   const pages = await Promise.all([server, ledger.pages].map((target) => rest(target, 'GET', '/metrics')));
@@ -180,6 +183,10 @@ test('a single server has no Redis, DynamoDB or Kafka, and no alert fires becaus
   for (const { alert, expression } of rules) if (alert) firing.set(alert, await holds(expression));
   for (const alert of ['RedisUnavailable', 'LedgerUnavailable', 'FeedUnavailable']) assert.equal(firing.get(alert), false, alert);
   assert.deepEqual([...firing].filter(([, fires]) => fires), []);
+});
+
+test('the threshold of DeadLettersPileUp is the setting', async () => {
+  assert.equal(await metric(server, 'fanout_dlq_alert_threshold_per_hour'), DEAD_LETTERS_MAX);
 });
 
 test('the runbooks name only existing metrics, and their table only existing alerts', () => {
