@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <ftw.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -157,8 +158,22 @@ void redis_server_expect(const struct redis_server *server, const char *expected
 
 /* ---- processes ---- */
 
+/* With REDIS_SERVER_BESIDE this is a program beside the test's own: the model of Redis instead of the real one. */
+static void find_redis_program(char path[PATH_MAX])
+{
+#ifdef REDIS_SERVER_BESIDE
+    ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - sizeof(REDIS_SERVER_BESIDE));
+    while (len > 0 && path[len - 1] != '/')
+        len--;
+    memcpy(path + (len > 0 ? len : 0), REDIS_SERVER_BESIDE, sizeof(REDIS_SERVER_BESIDE));
+#else
+    snprintf(path, PATH_MAX, "redis-server");
+#endif
+}
+
 static void run_redis(struct redis_server *server)
 {
+    char program[PATH_MAX];
     char port[8];
     char bus_port[8];
     const char *arguments[REDIS_SERVER_OPTIONS_MAX + 20] = {
@@ -171,7 +186,8 @@ static void run_redis(struct redis_server *server)
     for (size_t i = 0; server->options[i]; i++)
         arguments[count++] = server->options[i];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    execvp("redis-server", (char *const *)arguments);
+    find_redis_program(program);
+    execvp(program, (char *const *)arguments);
     _exit(127);
 }
 

@@ -1,0 +1,240 @@
+#include "redis_model/redis_model.h"
+
+#include "base/container.h"
+#include "redis_model/model_call.h"
+#include "redis_model/model_scripts.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ERROR_TEXT_MAX = 160, NAME_SHOWN_MAX = 64 };
+
+static const struct model_command *const command_tables[] = {
+    model_key_commands,  model_hash_commands,   model_set_commands,    model_sorted_set_commands,
+    model_list_commands, model_script_commands, model_server_commands, model_channel_commands,
+};
+
+/* ---- life ---- */
+
+static bool match_model_key(const struct table_node *node, struct slice name)
+{
+    return slice_equal(CONTAINER_OF(node, const struct model_key, node)->name, name);
+}
+
+void redis_model_init(struct redis_model *model, int64_t now_us, uint64_t seed)
+{
+    *model = (struct redis_model){.now_us = now_us, .random = seed};
+    if (!table_init(&model->keys, seed, match_model_key))
+        abort();
+    list_init(&model->sessions);
+    model_scripts_init(model);
+}
+
+static void remove_model_key(struct table_node *node, void *arg)
+{
+    model_key_remove(arg, CONTAINER_OF(node, struct model_key, node));
+}
+
+void redis_model_clear(struct redis_model *model)
+{
+    table_each(&model->keys, remove_model_key, model);
+    while (model->scripts->count > 0)
+        model_member_remove(model->scripts, model->scripts->members[0]);
+}
+
+void redis_model_free(struct redis_model *model)
+{
+    redis_model_clear(model);
+    table_free(&model->keys);
+    model_scripts_free(model);
+}
+
+void redis_session_open(struct redis_session *session, struct redis_model *model)
+{
+    *session = (struct redis_session){.model = model,
+                                      .resp = 2,
+                                      .channels = model_value_make(MODEL_SET),
+                                      .shard_channels = model_value_make(MODEL_SET)};
+    list_append(&model->sessions, &session->place);
+}
+
+void redis_session_close(struct redis_session *session)
+{
+    list_remove(&session->place);
+    model_value_free(session->channels);
+    model_value_free(session->shard_channels);
+    buffer_free(&session->in);
+    buffer_free(&session->out);
+    buffer_free(&session->queued);
+}
+
+/* ---- executing ---- */
+
+static const struct model_command *find_command(struct slice name)
+{
+    for (size_t table = 0; table < sizeof(command_tables) / sizeof(command_tables[0]); table++)
+        for (const struct model_command *at = command_tables[table]; at->name; at++)
+            if (model_slice_is_word(name, at->name))
+                return at;
+    return NULL;
+}
+
+/* Returns NULL when the command may be executed. */
+static const char *find_refusal(const struct redis_model *model,
+                                const struct model_command *command,
+                                const struct redis_session *session, size_t count,
+                                char text[ERROR_TEXT_MAX])
+{
+    bool fits = (int)count >= command->arguments_min &&
+                (command->arguments_max == 0 || (int)count <= command->arguments_max);
+    if (!fits) {
+        int len = snprintf(text, ERROR_TEXT_MAX, "ERR wrong number of arguments for '%s' command",
+                           command->name);
+        for (int i = 0; i < len; i++)
+            text[i] = i > 30 ? (char)tolower(text[i]) : text[i];
+        return text;
+    }
+    if (!session && command->flags & MODEL_NO_SCRIPT)
+        return "ERR This Redis command is not allowed from script";
+    if (model->is_loading && !(command->flags & MODEL_WHILE_LOADING))
+        return "LOADING Redis is loading the dataset in memory";
+    if (model->is_replica && command->flags & MODEL_WRITES)
+        return "READONLY You can't write against a read only replica.";
+    if (model->is_full && command->flags & MODEL_NEEDS_MEMORY)
+        return "OOM command not allowed when used memory > 'maxmemory'.";
+    return NULL;
+}
+
+void model_call_execute(struct redis_model *model, struct redis_session *session,
+                        const struct slice *args, size_t count, struct buffer *out, int resp)
+{
+    struct model_call call = {model, session, args, count, out, resp};
+    const struct model_command *command = find_command(args[0]);
+    char text[ERROR_TEXT_MAX];
+    model->commands++;
+    if (!command) {
+        snprintf(text, sizeof(text), "ERR unknown command '%.*s'",
+                 (int)(args[0].len < NAME_SHOWN_MAX ? args[0].len : NAME_SHOWN_MAX), args[0].data);
+        model_reply_error(&call, text);
+        return;
+    }
+    const char *refusal = find_refusal(model, command, session, count, text);
+    if (refusal)
+        model_reply_error(&call, refusal);
+    else
+        command->run(&call);
+}
+
+/* ---- transactions ---- */
+
+/* Parses the command at the front of the bytes. Returns how many it took; 0: it is incomplete; SIZE_MAX: it is none. The
+ * arguments, which point into the bytes, are freed by the caller. */
+static size_t parse_command(struct slice bytes, struct slice **args, size_t *count)
+{
+    struct resp_parser parser = {0};
+    const struct resp_value *value;
+    size_t len = 0;
+    *args = NULL;
+    enum resp_result result = resp_parse(&parser, bytes, &value, &len);
+    if (result == RESP_COMPLETE && value->type == RESP_ARRAY && value->count > 0) {
+        *count = value->count;
+        *args = malloc(*count * sizeof(**args));
+        if (!*args)
+            abort();
+        for (size_t i = 0; i < *count; i++)
+            (*args)[i] = value->items[i].text;
+    } else if (result != RESP_INCOMPLETE) {
+        len = SIZE_MAX;
+    }
+    resp_parser_free(&parser);
+    return result == RESP_INCOMPLETE ? 0 : len;
+}
+
+static void run_queued_commands(struct redis_session *session)
+{
+    struct slice left = buffer_slice(&session->queued);
+    buffer_printf(&session->out, "*%zu\r\n", session->queued_count);
+    while (left.len > 0) {
+        struct slice *args;
+        size_t count, len = parse_command(left, &args, &count);
+        model_call_execute(session->model, session, args, count, &session->out, session->resp);
+        free(args);
+        left = slice_after(left, len);
+    }
+}
+
+static void end_multi(struct redis_session *session)
+{
+    buffer_clear(&session->queued);
+    session->queued_count = 0;
+    session->in_multi = session->multi_failed = false;
+}
+
+static void run_exec(struct redis_session *session)
+{
+    if (session->multi_failed)
+        buffer_append_text(&session->out,
+                           "-EXECABORT Transaction discarded because of previous errors.\r\n");
+    else
+        run_queued_commands(session);
+    end_multi(session);
+}
+
+static void queue_command(struct redis_session *session, const struct slice *args, size_t count)
+{
+    struct model_call call = {.out = &session->out, .resp = session->resp};
+    const struct model_command *command = find_command(args[0]);
+    char text[ERROR_TEXT_MAX];
+    const char *refusal = command ? find_refusal(session->model, command, session, count, text)
+                                  : "ERR unknown command";
+    if (refusal) {
+        session->multi_failed = true;
+        model_reply_error(&call, refusal);
+        return;
+    }
+    resp_write_command(&session->queued, args, count);
+    session->queued_count++;
+    model_reply_status(&call, "QUEUED");
+}
+
+/* ---- receiving ---- */
+
+static void run_session_command(struct redis_session *session, const struct slice *args,
+                                size_t count)
+{
+    if (model_slice_is_word(args[0], "MULTI") && !session->in_multi) {
+        session->in_multi = true;
+        buffer_append_text(&session->out, "+OK\r\n");
+    } else if (model_slice_is_word(args[0], "EXEC") && session->in_multi) {
+        run_exec(session);
+    } else if (model_slice_is_word(args[0], "DISCARD") && session->in_multi) {
+        end_multi(session);
+        buffer_append_text(&session->out, "+OK\r\n");
+    } else if (session->in_multi) {
+        queue_command(session, args, count);
+    } else {
+        model_call_execute(session->model, session, args, count, &session->out, session->resp);
+    }
+}
+
+void redis_session_receive(struct redis_session *session, struct slice bytes)
+{
+    buffer_append_slice(&session->in, bytes);
+    struct slice left = buffer_slice(&session->in);
+    while (left.len > 0 && !session->is_closing) {
+        struct slice *args;
+        size_t count, len = parse_command(left, &args, &count);
+        if (len == 0)
+            break;
+        if (len == SIZE_MAX) {
+            session->is_closing = true;
+            buffer_append_text(&session->out, "-ERR Protocol error\r\n");
+            return;
+        }
+        run_session_command(session, args, count);
+        free(args);
+        left = slice_after(left, len);
+    }
+    buffer_consume(&session->in, session->in.len - left.len);
+}

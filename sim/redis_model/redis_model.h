@@ -1,0 +1,67 @@
+/*
+ * A model of one Redis server, in memory and without I/O: bytes of commands in, bytes of replies out, at a time that the
+ * owner sets. It runs the product's own scripts with Lua and answers the commands that they and the product's client use, as
+ * Redis 7 does (redis_model_test.c compares the two); any other command is an error.
+ *
+ *     commands ──► redis_session_receive() ──► replies in session->out
+ *                                        └──► pushes in the `out` of the sessions that subscribed
+ *
+ * What the model can be told to do wrong, for simulations: lose its data (redis_model_clear), refuse writes (`is_full`), be a replica,
+ * be loading.
+ *
+ * Threading: one. Same commands at the same times give the same bytes.
+ */
+#ifndef ROLLCALL_SIM_REDIS_REDIS_MODEL_H
+#define ROLLCALL_SIM_REDIS_REDIS_MODEL_H
+
+#include "base/buffer.h"
+#include "base/list.h"
+#include "base/table.h"
+#include "redis/protocol/resp.h"
+#include "redis_model/model_value.h"
+
+struct lua_State;
+
+struct redis_model {
+    int64_t now_us; /* the server's wall clock */
+    bool is_full;   /* writes that need memory are refused (OOM) */
+    bool is_loading;
+    bool is_replica;
+    /* ---- */
+    struct table keys;
+    struct lua_State *lua;
+    struct model_value *scripts; /* a hash: digest → source */
+    struct list sessions;
+    uint64_t random;   /* for HRANDFIELD and SPOP */
+    uint64_t commands; /* executed, those of scripts too */
+};
+
+/* A connection to the model. */
+struct redis_session {
+    struct list place;
+    struct redis_model *model;
+    struct buffer in;
+    struct buffer out; /* the owner sends and consumes it */
+    int resp;          /* the protocol's version, 2 or 3 */
+    struct model_value *channels;
+    struct model_value *shard_channels;
+    struct buffer queued; /* commands between MULTI and EXEC, as they came */
+    size_t queued_count;
+    bool in_multi;
+    bool multi_failed;
+    bool is_closing; /* after QUIT, or bytes that are no command */
+};
+
+void redis_model_init(struct redis_model *model, int64_t now_us, uint64_t seed);
+void redis_model_free(struct redis_model *model);
+
+/* Removes all data, as a restart without persistence does; scripts too. Sessions stay. */
+void redis_model_clear(struct redis_model *model);
+
+void redis_session_open(struct redis_session *session, struct redis_model *model);
+void redis_session_close(struct redis_session *session);
+
+/* Executes the commands that are complete. */
+void redis_session_receive(struct redis_session *session, struct slice bytes);
+
+#endif
