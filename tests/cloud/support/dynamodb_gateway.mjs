@@ -11,8 +11,13 @@ import { KEYS, keyEnvironment, startDynamodbProxy } from './dynamodb_proxy.mjs';
 /** A breaker that stays closed, for tests of what happens behind it. */
 export const NO_BREAKER = { 'gateway.circuit_breaker.failure_threshold': 10000 };
 
-/** No other kind of credentials than those that a test gives. */
-const NO_CREDENTIALS = { AWS_EC2_METADATA_DISABLED: 'true', HOME: '/nonexistent' };
+/** No other keys and certificates than those that a test gives, whatever the tests' own environment has. */
+const INHERITED = Object.keys(process.env).filter((name) => /^AWS_|^SSL_CERT_FILE$/.test(name));
+const NO_CREDENTIALS = {
+  ...Object.fromEntries(INHERITED.map((name) => [name, ''])),
+  AWS_EC2_METADATA_DISABLED: 'true',
+  HOME: '/nonexistent',
+};
 
 /** The transaction that stores a message, or several. */
 export const isAppend = ({ target, body }) =>
