@@ -26,7 +26,8 @@
  *   DYNAMODB_…, TRANSACTION_…,    ledger/ledger_metrics.h, where the ledger's backend counts;
  *   DUPLICATE_SEQUENCE            app/gateway_messages.c copies them
  *   KAFKA_CONFIGURED, …AVAILABLE  app/gateway_messages.c, from the feed in use
- *   FANOUT_CONSUMER_LAG           the feed's consumer: for Kafka, what the broker reports
+ *   FANOUT_CONSUMER_LAG           the feed's consumer: for Kafka, what the broker reports of the
+ *                                 consumer's partitions
  *   FANOUT_DEAD_LETTERS, …DEPTH   the feed, when an event was stored as a dead letter
  *   FANOUT_CONSUMER_RESTARTS      the feed, when it opens its consumer again after a fatal error
  */
@@ -269,7 +270,7 @@ enum {
     ROW(IDEMPOTENCY_HIT_RATE, "durability_idempotency_hit_rate",                                   \
         SHARE_BESIDE(IDEMPOTENCY_HITS, MESSAGES_PERSISTED),                                        \
         "Share of sends answered with the result of an earlier one")                               \
-    ROW(FANOUT_CONSUMER_LAG, "fanout_kafka_consumer_lag", LARGEST,                                 \
+    ROW(FANOUT_CONSUMER_LAG, "fanout_kafka_consumer_lag", SUM,                                     \
         "Events persisted and not yet fanned out")                                                 \
     ROW(FANOUT_DELIVERED, "fanout_messages_delivered", COUNTER,                                    \
         "Messages queued for connections by fan-out")                                              \
