@@ -7,13 +7,17 @@
  *   - Each operation is asynchronous. Its completion runs exactly once, never from inside the function
  *     that started it, and also when the queue is full (BUSY), an id is malformed (INVALID), the disk
  *     fails (UNAVAILABLE) or the time limit passes (TIMEOUT).
- *   - One operation takes effect completely or not at all, and nobody sees a part of it.
+ *   - One operation takes effect completely or not at all, and nobody sees a part of it; ledger_last_seen_put() is as
+ *     many operations as it has entries.
  *   - LEDGER_OK for a write means that the write is durable. UNAVAILABLE and TIMEOUT for a write mean that
  *     it may or may not have happened. Every write is idempotent, so the caller repeats it.
  *   - A read that starts after a write was answered sees that write. Two operations in flight at the same
  *     time have no order, except that one client's messages of one sender to one chat get rising sequences, and
  *     their completions run in that order.
- *   - A read that is documented to do so answers from one snapshot.
+ *   - A read shows each thing as it was at one instant during the read: the relation of two users, the settings of one,
+ *     a list. Different things may be from different instants. Callers rely on no more: whatever keeps an answer drops it when
+ *     a change is announced, which happens after the change is stored (contacts/graph_reader.h, visibility_review.h), and a
+ *     block hides a user whatever else was read (privacy.h).
  *   - The bounds below hold for every request.
  * ledger_request.h describes what a backend implements; tests/conformance/ledger_suite.h tests all of this.
  *
@@ -239,8 +243,8 @@ struct ledger_profiles_outcome {
 
 typedef void (*ledger_profiles_done)(void *arg, const struct ledger_profiles_outcome *outcome);
 
-/* Reads the settings of each target and its relation to `viewer`, from one snapshot. With `viewer`
- * SLICE_NONE there is no relation. More than LEDGER_PROFILES_MAX targets: LIMIT. */
+/* Reads the settings of each target and its relation to `viewer`; contact and blocks of one relation are from one
+ * instant. With `viewer` SLICE_NONE there is no relation. More than LEDGER_PROFILES_MAX targets: LIMIT. */
 void ledger_profiles(struct ledger_client *client, struct slice viewer, const struct slice *targets,
                      size_t count, ledger_profiles_done done, void *arg);
 
@@ -269,8 +273,8 @@ struct ledger_graph_outcome {
 
 typedef void (*ledger_graph_done)(void *arg, const struct ledger_graph_outcome *outcome);
 
-/* Reads a user's social graph, from which the user's audience follows, from one snapshot and in one
- * operation. */
+/* Reads a user's social graph, from which the user's audience follows, in one operation. Each list is from one instant or,
+ * if it is long, from several: a user whose relation changes meanwhile may be in two lists, or in none. */
 void ledger_graph(struct ledger_client *client, struct slice user, uint32_t chats_max,
                   ledger_graph_done done, void *arg);
 
@@ -280,8 +284,9 @@ struct ledger_last_seen {
     uint64_t presence_version;
 };
 
-/* Stores a batch. Neither value ever decreases, in whatever order batches arrive. More than
- * LEDGER_LAST_SEEN_BATCH_MAX entries: LIMIT. Workers use last_seen.h, which coalesces. */
+/* Stores a batch, entry by entry. Neither value ever decreases, in whatever order batches arrive, so a batch that failed
+ * is repeated as a whole. More than LEDGER_LAST_SEEN_BATCH_MAX entries: LIMIT. Workers use last_seen.h, which
+ * coalesces. */
 void ledger_last_seen_put(struct ledger_client *client, const struct ledger_last_seen *entries,
                           size_t count, ledger_change_done done, void *arg);
 
@@ -521,7 +526,7 @@ struct ledger_call {
 
 /* Adds an ended call to the history of both users. The same id again changes nothing. Of the unanswered calls from
  * this caller to this callee only the latest LEDGER_CALLS_UNANSWERED_MAX are kept, so that nobody can push the
- * calls of others out of the callee's history. */
+ * calls of others out of the callee's history. Calls beyond a bound are gone when the append that exceeds it is answered. */
 void ledger_call_append(struct ledger_client *client, const struct ledger_call *call,
                         ledger_change_done done, void *arg);
 

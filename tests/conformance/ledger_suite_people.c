@@ -51,6 +51,86 @@ void ledger_suite_last_seen_and_version_never_decrease(void **state)
     expect(harness_profiles(h, "", "alice"), "ok alice/nobody/contacts@120v6");
 }
 
+/* ---- many users ---- */
+
+struct many_users {
+    struct harness *harness;
+    struct slice ids[LEDGER_PROFILES_MAX];
+    struct ledger_last_seen seen[LEDGER_LAST_SEEN_BATCH_MAX];
+    char names[LEDGER_PROFILES_MAX][16];
+};
+
+static void on_many_profiles(void *arg, const struct ledger_profiles_outcome *outcome)
+{
+    const struct many_users *many = arg;
+    assert_int_equal(outcome->count, outcome->status == LEDGER_OK ? LEDGER_PROFILES_MAX : 0);
+    for (size_t i = 0; i < outcome->count; i++) {
+        bool is_seen = i < LEDGER_LAST_SEEN_BATCH_MAX;
+        assert_true(slice_equal(outcome->profiles[i].user, many->ids[i]));
+        assert_int_equal(outcome->profiles[i].last_seen_ms, is_seen ? 1000 + i : 0);
+        assert_int_equal(outcome->profiles[i].presence_version, is_seen ? 1 + i : 0);
+    }
+    harness_count_change(many->harness, &(struct ledger_change_outcome){.status = outcome->status});
+}
+
+void ledger_suite_profiles_of_many_users_are_read_at_once(void **state)
+{
+    struct harness *h = *state;
+    struct many_users *many = calloc(1, sizeof(*many));
+    many->harness = h;
+    for (int i = 0; i < LEDGER_PROFILES_MAX; i++) {
+        snprintf(many->names[i], sizeof(many->names[i]), "user-%d", i);
+        many->ids[i] = slice_of(many->names[i]);
+        if (i < LEDGER_LAST_SEEN_BATCH_MAX)
+            many->seen[i] = (struct ledger_last_seen){many->ids[i], 1000 + i, 1 + (uint64_t)i};
+    }
+    ledger_last_seen_put(&h->client, many->seen, LEDGER_LAST_SEEN_BATCH_MAX, harness_count_change,
+                         h);
+    harness_await(h, 1);
+    ledger_profiles(&h->client, SLICE("alice"), many->ids, LEDGER_PROFILES_MAX, on_many_profiles,
+                    many);
+    harness_await(h, 2);
+    assert_int_equal(h->statuses[LEDGER_OK], 2);
+    free(many);
+}
+
+/* ---- reads during changes ---- */
+
+static void on_relation_changed(void *arg, const struct ledger_contact_outcome *outcome)
+{
+    harness_count_change(arg, &(struct ledger_change_outcome){.status = outcome->status});
+}
+
+static void on_relation_blocked(void *arg, const struct ledger_block_outcome *outcome)
+{
+    harness_count_change(arg, &(struct ledger_change_outcome){.status = outcome->status});
+}
+
+static void on_relation_read(void *arg, const struct ledger_profiles_outcome *outcome)
+{
+    if (outcome->count > 0)
+        assert_false(outcome->profiles[0].are_contacts && outcome->profiles[0].blocked_by_viewer);
+    harness_count_change(arg, &(struct ledger_change_outcome){.status = outcome->status});
+}
+
+/* A block ends the contact, so nobody ever sees both. */
+void ledger_suite_relation_is_read_as_of_one_instant(void **state)
+{
+    enum { ROUNDS = 40, OPERATIONS = 6 };
+    struct harness *h = *state;
+    const struct slice alice = SLICE("alice"), bob = SLICE("bob");
+    for (int i = 0; i < ROUNDS; i++) {
+        ledger_contact_request_create(&h->client, SLICE("r1"), alice, bob, on_relation_changed, h);
+        ledger_contact_request_create(&h->client, SLICE("r2"), bob, alice, on_relation_changed, h);
+        ledger_profiles(&h->client, alice, &bob, 1, on_relation_read, h);
+        ledger_block_put(&h->client, alice, bob, on_relation_blocked, h);
+        ledger_profiles(&h->client, alice, &bob, 1, on_relation_read, h);
+        ledger_block_delete(&h->client, alice, bob, harness_count_change, h);
+    }
+    harness_await(h, ROUNDS * OPERATIONS);
+    assert_int_equal(h->statuses[LEDGER_OK] + h->statuses[LEDGER_FORBIDDEN], ROUNDS * OPERATIONS);
+}
+
 void ledger_suite_malformed_ids_are_refused(void **state)
 {
     struct harness *h = *state;

@@ -7,6 +7,8 @@
     X(profiles_show_settings_and_relations)                                                        \
     X(graph_lists_settings_contacts_blocks_and_chats)                                              \
     X(last_seen_and_version_never_decrease)                                                        \
+    X(profiles_of_many_users_are_read_at_once)                                                     \
+    X(relation_is_read_as_of_one_instant)                                                          \
     X(malformed_ids_are_refused)                                                                   \
     X(contact_request_is_accepted_once)                                                            \
     X(contact_request_is_declined_or_withdrawn)                                                    \

@@ -9,6 +9,7 @@
 #include "ledger/dynamodb/dynamodb_parallel.h"
 #include "ledger/dynamodb/dynamodb_relation.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* ---- settings ---- */
@@ -155,6 +156,7 @@ static struct users_items get_users(struct dynamodb_task *task, struct slice vie
 /* The user is one of them. */
 static size_t find_user(const struct users_items *items, struct slice user)
 {
+    assert(items->users.count > 0);
     const struct slice *found =
         bsearch(&user, items->users.ids, items->users.count, sizeof(user), compare_ids);
     return (size_t)(found - items->users.ids);
