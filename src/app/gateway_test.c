@@ -199,7 +199,7 @@ static void connections_with_queued_bytes_are_shed_first(void **unused)
         world_push(&world, "slow", "\"................................................\"", 0);
         world_settle(&world);
     }
-    assert_true(world_session(&world, "slow")->connection.outbound.bytes > 0);
+    assert_true(outbound_bytes(&world_session(&world, "slow")->connection.outbound) > 0);
     world.config.gateway.memory_limit_bytes = 1;
     memory_pressure_check(&pressure, world.rest);
     assert_null(world_session(&world, "slow"));

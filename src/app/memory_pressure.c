@@ -42,7 +42,7 @@ static void add_holders_of_route(struct table_node *node, void *arg)
     struct route *route = CONTAINER_OF(node, struct route, node);
     for (struct list *at = route->endpoints.next; at != &route->endpoints; at = at->next) {
         struct session *session = session_on_route(at);
-        size_t bytes = session->connection.outbound.bytes +
+        size_t bytes = outbound_bytes(&session->connection.outbound) +
                        websocket_decoder_memory_bytes(&session->connection.decoder);
         if (bytes)
             add_holder(arg, session, bytes);

@@ -169,7 +169,7 @@ static void on_connection_timer(struct wheel_timer *timer)
     next_ms = earlier_ms(next_ms, check_unfinished_message(connection, now_ms));
     if (connection->state == CONNECTION_OPEN)
         next_ms = earlier_ms(next_ms, connection->owner->on_tick(connection));
-    if (connection->outbound.count == 0 && !connection->transport)
+    if (connection->outbound.count == 0 && !connection->carried)
         stream_rest(&connection->stream);
     if (connection->state == CONNECTION_OPEN)
         connection_wake_at(connection, next_ms);
@@ -372,20 +372,19 @@ bool connection_open(struct connection *connection, struct connection_context *c
 }
 
 void connection_open_on(struct connection *connection, struct connection_context *context,
-                        const struct connection_owner *owner, const struct dialect *dialect,
-                        const struct connection_transport *transport)
+                        const struct connection_owner *owner, const struct dialect *dialect)
 {
     init_connection(connection, context, owner, dialect);
-    connection->transport = transport;
+    connection->carried = true;
     start_connection(connection);
 }
 
 bool connection_take_over(struct connection *to, struct connection *from)
 {
-    assert(to->transport && !from->transport);
+    assert(to->carried && !from->carried);
     if (from->outbound.count || !stream_move(&to->stream, &from->stream, &CONNECTION_STREAM_OWNER))
         return false;
-    to->transport = NULL;
+    to->carried = false;
     to->decoder = from->decoder;
     from->decoder = (struct websocket_decoder){0};
     if (to->outbound.count)

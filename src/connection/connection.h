@@ -67,6 +67,7 @@
 #include <stdint.h>
 
 struct connection;
+struct connection_transport;
 
 struct connection_owner {
     /* A whole text or binary message came. `data` may be written to and is valid until this returns. */
@@ -91,6 +92,7 @@ struct connection_owner {
     struct slice (*user_id)(const struct connection *connection);
     /* Runs last: frees the memory. */
     void (*on_gone)(struct connection *connection);
+    const struct connection_transport *transport; /* of connection_open_on(); may be NULL */
 };
 
 /* Carries a connection that has no stream of its own. None of these functions may call back before it
@@ -140,8 +142,7 @@ enum {
 enum connection_state { CONNECTION_OPEN, CONNECTION_ENDING, CONNECTION_GONE };
 
 struct connection {
-    struct stream stream; /* a WebSocket; not open while `transport` carries the connection */
-    const struct connection_transport *transport; /* NULL: the stream does */
+    struct stream stream; /* a WebSocket; not open while the connection is `carried` */
     struct wheel_timer timer;
     struct websocket_decoder decoder;
     struct outbound outbound;
@@ -167,6 +168,7 @@ struct connection {
     bool flooding : 1;
     bool throttled : 1; /* not read for a while */
     bool silent : 1;    /* the user is not known yet: no messages are sent */
+    bool carried : 1;   /* by the owner's transport, not by the stream */
 };
 
 /* Returns false when out of memory. */
@@ -187,10 +189,9 @@ bool connection_open(struct connection *connection, struct connection_context *c
                      const struct connection_owner *owner, const struct dialect *dialect,
                      struct stream *from, struct slice greeting);
 
-/* The same without a stream: `transport` carries the connection. Cannot fail. */
+/* The same without a stream: the owner's transport carries the connection. Cannot fail. */
 void connection_open_on(struct connection *connection, struct connection_context *context,
-                        const struct connection_owner *owner, const struct dialect *dialect,
-                        const struct connection_transport *transport);
+                        const struct connection_owner *owner, const struct dialect *dialect);
 
 /* Receives a whole message that came by another transport than the stream: it is a sign of life, and goes to
  * the owner's `on_payload` while OPEN. */

@@ -39,8 +39,8 @@ struct blob *connection_make_spare_close(void)
 
 void connection_hang_up(struct connection *connection)
 {
-    if (connection->transport)
-        connection->transport->close(connection);
+    if (connection->carried)
+        connection->owner->transport->close(connection);
     else
         stream_close(&connection->stream);
 }
@@ -52,7 +52,7 @@ void connection_finish_ending(struct connection *connection)
     if (connection->close_owed) /* an empty queue takes one blob without allocating */
         connection->close_owed =
             !connection_push(connection, blob_share(connection->context->spare_close), 0);
-    else if (connection->close_received || connection->transport)
+    else if (connection->close_received || connection->carried)
         connection_hang_up(connection); /* a transport has no close frame to wait for */
     else if (connection->broken)
         stream_shutdown(&connection->stream);

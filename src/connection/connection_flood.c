@@ -18,7 +18,7 @@ static void throttle_connection(struct connection *connection)
     int64_t quarter_ms = connection->context->config->gateway.timeouts.heartbeat_timeout_ms / 4;
     int64_t pause_ms = quarter_ms < CONNECTION_THROTTLE_MS ? quarter_ms : CONNECTION_THROTTLE_MS;
     connection->throttled = true;
-    if (!connection->transport) {
+    if (!connection->carried) {
         connection->stream.sips = true;
         stream_pause(&connection->stream, true);
     }
@@ -35,8 +35,8 @@ void connection_unthrottle(struct connection *connection)
     if (!connection->throttled)
         return;
     connection->throttled = false;
-    if (connection->transport)
-        connection->transport->resume(connection);
+    if (connection->carried)
+        connection->owner->transport->resume(connection);
     else
         stream_pause(&connection->stream, false);
 }

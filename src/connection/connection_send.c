@@ -13,8 +13,8 @@ static enum outbound_result push_connection_blob(struct connection *connection, 
     connection_count_queue(connection, before);
     if (result == OUTBOUND_SUPERSEDED)
         metrics_count(context->metrics, METRIC_MESSAGES_SUPERSEDED);
-    if (connection->transport)
-        connection->transport->want_write(connection);
+    if (connection->carried)
+        connection->owner->transport->want_write(connection);
     else
         stream_want_write(&connection->stream);
     return result;
@@ -53,7 +53,7 @@ bool connection_take_payload(struct connection *connection, struct buffer *out, 
            (out->len == 0 || out->len + next->len <= bytes_max)) {
         struct slice frames = {next->bytes, next->len};
         while (websocket_written_next(&frames, &opcode, &payload))
-            connection->transport->append_frame(out, opcode, payload);
+            connection->owner->transport->append_frame(out, opcode, payload);
         outbound_sent(&connection->outbound, next->len);
     }
     connection_count_queue(connection, before);
@@ -105,7 +105,8 @@ void connection_check_level(struct connection *connection)
             connection->owner->user_id ? connection->owner->user_id(connection) : SLICE_NONE;
         connection->warned = true;
         log_warn("outbound_queue_filling", "user=%s percent=%u messages=%u bytes=%u",
-                 log_quote(user), percent, connection->outbound.count, connection->outbound.bytes);
+                 log_quote(user), percent, connection->outbound.count,
+                 outbound_bytes(&connection->outbound));
     }
     bool critical = percent >= limits->critical_threshold_percent || connection->overflowed;
     if (critical && connection->grace_until_ms == 0)
@@ -137,7 +138,7 @@ bool connection_queue(struct connection *connection, struct blob *blob, uint64_t
          * socket takes what it can before the level is judged. */
         const struct config_outbound *limits =
             &connection->context->config->gateway.backpressure.outbound;
-        if (!connection->transport &&
+        if (!connection->carried &&
             outbound_percent(&connection->outbound, &connection->context->outbound) >=
                 limits->warning_threshold_percent)
             stream_flush(&connection->stream);

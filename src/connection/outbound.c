@@ -3,35 +3,44 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { OUTBOUND_RING_MIN = 8 };
+enum { OUTBOUND_RING_BITS_MIN = 3 };
 
-/* What `bytes` can count, with space for the reserve. */
+/* What `ring.bytes` can count, with space for the reserve. */
 #define OUTBOUND_BYTES_MAX (UINT64_C(1) << 31)
 
 static struct outbound_item *outbound_item_at(struct outbound *outbound, uint32_t index)
 {
-    if (outbound->cap == 0)
+    if (outbound->ring_bits == 0)
         return &outbound->one;
-    return &outbound->ring.items[(outbound->ring.head + index) & (outbound->cap - 1U)];
+    return &outbound->ring.items[(outbound->ring.head + index) & ((1U << outbound->ring_bits) - 1)];
 }
 
 /* Moves to a ring of twice the size; from the single item to the smallest ring. */
 static bool outbound_grow_ring(struct outbound *outbound)
 {
-    uint32_t cap = outbound->cap ? outbound->cap * 2U : OUTBOUND_RING_MIN;
-    if (cap > OUTBOUND_RING_MAX)
+    uint8_t bits = outbound->ring_bits ? outbound->ring_bits + 1 : OUTBOUND_RING_BITS_MIN;
+    if (1U << bits > OUTBOUND_RING_MAX)
         return false;
-    struct outbound_item *items = malloc(cap * sizeof(*items));
+    struct outbound_item *items = malloc(sizeof(*items) << bits);
     if (!items)
         return false;
     for (uint32_t i = 0; i < outbound->count; i++)
         items[i] = *outbound_item_at(outbound, i);
-    if (outbound->cap)
+    uint32_t bytes = outbound_bytes(outbound);
+    if (outbound->ring_bits)
         free(outbound->ring.items);
     outbound->ring.items = items;
     outbound->ring.head = 0;
-    outbound->cap = (uint16_t)cap;
+    outbound->ring.bytes = bytes;
+    outbound->ring_bits = bits;
     return true;
+}
+
+static void outbound_free_ring(struct outbound *outbound)
+{
+    free(outbound->ring.items);
+    outbound->ring_bits = 0;
+    outbound->one = (struct outbound_item){0};
 }
 
 /* The queued item that a message with this key may replace, or NULL. */
@@ -63,32 +72,31 @@ enum outbound_result outbound_push(struct outbound *outbound, const struct outbo
 {
     if (outbound->count == 0) { /* the usual case; alone it always fits */
         outbound->one = (struct outbound_item){blob, key};
-        outbound->bytes = blob->len;
         outbound->count = 1;
         return OUTBOUND_QUEUED;
     }
     struct outbound_item *older = key ? outbound_find_replaceable(outbound, key) : NULL;
-    if (older && (use_reserve ||
-                  !outbound_exceeds_bytes(outbound->bytes - older->blob->len, limits, blob))) {
-        outbound->bytes += blob->len - older->blob->len;
+    uint32_t bytes = outbound_bytes(outbound);
+    if (older && (use_reserve || !outbound_exceeds_bytes(bytes - older->blob->len, limits, blob))) {
+        if (outbound->ring_bits)
+            outbound->ring.bytes += blob->len - older->blob->len;
         blob_drop(&older->blob);
         older->blob = blob;
         return OUTBOUND_SUPERSEDED;
     }
     uint32_t messages_max = limits->messages_max + (use_reserve ? OUTBOUND_RESERVE_MESSAGES : 0);
     if (older || outbound->count >= messages_max ||
-        (!use_reserve && outbound_exceeds_bytes(outbound->bytes, limits, blob))) {
+        (!use_reserve && outbound_exceeds_bytes(bytes, limits, blob))) {
         blob_drop(&blob);
         return OUTBOUND_FULL;
     }
-    uint32_t capacity = outbound->cap ? outbound->cap : 1;
-    if (outbound->count == capacity && !outbound_grow_ring(outbound)) {
+    if (outbound->count == 1U << outbound->ring_bits && !outbound_grow_ring(outbound)) {
         blob_drop(&blob);
         return OUTBOUND_NO_MEMORY;
     }
     *outbound_item_at(outbound, outbound->count) = (struct outbound_item){blob, key};
     outbound->count++;
-    outbound->bytes += blob->len;
+    outbound->ring.bytes += blob->len;
     return OUTBOUND_QUEUED;
 }
 
@@ -100,12 +108,13 @@ bool outbound_holds(struct outbound *outbound, uint64_t key)
 uint32_t outbound_percent(const struct outbound *outbound, const struct outbound_limits *limits)
 {
     uint32_t by_count = (uint32_t)(outbound->count * 100ULL / limits->messages_max);
-    uint32_t by_bytes = (uint32_t)(outbound->bytes * 100ULL / limits->bytes_max);
+    uint32_t by_bytes = (uint32_t)(outbound_bytes(outbound) * 100ULL / limits->bytes_max);
     return by_count > by_bytes ? by_count : by_bytes;
 }
 
 size_t outbound_gather(struct outbound *outbound, struct iovec *out, size_t max, bool pin)
 {
+    assert(max <= UINT8_MAX);
     size_t count = outbound->count < max ? outbound->count : max;
     for (size_t i = 0; i < count; i++) {
         struct blob *blob = outbound_item_at(outbound, (uint32_t)i)->blob;
@@ -113,7 +122,7 @@ size_t outbound_gather(struct outbound *outbound, struct iovec *out, size_t max,
         out[i] = (struct iovec){blob->bytes + from, blob->len - from};
     }
     if (pin)
-        outbound->pinned = (uint16_t)count;
+        outbound->pinned = (uint8_t)count;
     return count;
 }
 
@@ -125,17 +134,16 @@ const struct blob *outbound_first(struct outbound *outbound)
 static void outbound_drop_first(struct outbound *outbound)
 {
     struct outbound_item *first = outbound_item_at(outbound, 0);
-    outbound->bytes -= first->blob->len;
-    blob_drop(&first->blob);
     outbound->count--;
-    if (outbound->cap == 0)
+    if (outbound->ring_bits == 0) {
+        blob_drop(&first->blob);
         return;
-    outbound->ring.head = (outbound->ring.head + 1) & (outbound->cap - 1U);
-    if (outbound->count == 0) {
-        free(outbound->ring.items);
-        outbound->cap = 0;
-        outbound->one = (struct outbound_item){0};
     }
+    outbound->ring.bytes -= first->blob->len;
+    blob_drop(&first->blob);
+    outbound->ring.head++;
+    if (outbound->count == 0)
+        outbound_free_ring(outbound);
 }
 
 void outbound_sent(struct outbound *outbound, size_t bytes)
@@ -143,12 +151,6 @@ void outbound_sent(struct outbound *outbound, size_t bytes)
     outbound->pinned = 0;
     bytes += outbound->sent;
     outbound->sent = 0;
-    if (outbound->count == 1 && !outbound->cap && bytes == outbound->one.blob->len) {
-        blob_drop(&outbound->one.blob); /* the usual case */
-        outbound->count = 0;
-        outbound->bytes = 0;
-        return;
-    }
     for (const struct blob *first; (first = outbound_first(outbound)) && bytes >= first->len;) {
         bytes -= first->len;
         outbound_drop_first(outbound);
@@ -164,16 +166,14 @@ void outbound_drop_unsent(struct outbound *outbound)
         kept = 1;
     for (uint32_t i = kept; i < outbound->count; i++) {
         struct outbound_item *item = outbound_item_at(outbound, i);
-        outbound->bytes -= item->blob->len;
+        if (outbound->ring_bits)
+            outbound->ring.bytes -= item->blob->len;
         blob_drop(&item->blob);
     }
     if (outbound->count > kept)
         outbound->count = (uint16_t)kept;
-    if (outbound->count == 0 && outbound->cap) {
-        free(outbound->ring.items);
-        outbound->cap = 0;
-        outbound->one = (struct outbound_item){0};
-    }
+    if (outbound->count == 0 && outbound->ring_bits)
+        outbound_free_ring(outbound);
 }
 
 void outbound_free(struct outbound *outbound)

@@ -35,17 +35,17 @@ struct outbound_limits {
 
 struct outbound {
     union {
-        struct outbound_item one; /* cap == 0 */
+        struct outbound_item one; /* ring_bits == 0 */
         struct {
-            struct outbound_item *items; /* a ring of cap */
+            struct outbound_item *items;
             uint32_t head;
+            uint32_t bytes; /* of all queued blobs, including what was sent of the first */
         } ring;
     };
-    uint32_t bytes; /* of all queued blobs, including what was sent of the first */
-    uint32_t sent;  /* bytes of the first blob that were sent */
+    uint32_t sent; /* bytes of the first blob that were sent */
     uint16_t count;
-    uint16_t cap;
-    uint16_t pinned; /* items at the front that the socket may have read */
+    uint8_t ring_bits; /* the ring has space for 1 << ring_bits items; 0: there is no ring */
+    uint8_t pinned;    /* items at the front that the socket may have read */
 };
 
 enum outbound_result {
@@ -62,7 +62,15 @@ enum outbound_result outbound_push(struct outbound *outbound, const struct outbo
 /* The bytes of a queue of more than one message; a single message is on its way to the socket. */
 static inline uint32_t outbound_held(const struct outbound *outbound)
 {
-    return outbound->cap ? outbound->bytes : 0;
+    return outbound->ring_bits ? outbound->ring.bytes : 0;
+}
+
+/* The bytes of all queued messages, including what was sent of the first. */
+static inline uint32_t outbound_bytes(const struct outbound *outbound)
+{
+    if (outbound->ring_bits)
+        return outbound->ring.bytes;
+    return outbound->count ? outbound->one.blob->len : 0;
 }
 
 /* Drops what the socket has not begun to send. */
@@ -74,7 +82,7 @@ bool outbound_holds(struct outbound *outbound, uint64_t key);
 /* How full the queue is, in per cent of the nearer bound. */
 uint32_t outbound_percent(const struct outbound *outbound, const struct outbound_limits *limits);
 
-/* Lists up to `max` pieces to send. With `pin` none of them is replaced before outbound_sent(); a transport
+/* Lists up to `max` (at most 255) pieces to send. With `pin` none of them is replaced before outbound_sent(); a transport
  * needs that if it reports later how much it sent, or must repeat a write with the same bytes. */
 size_t outbound_gather(struct outbound *outbound, struct iovec *out, size_t max, bool pin);
 

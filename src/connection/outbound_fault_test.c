@@ -36,7 +36,7 @@ static void send_all(struct outbound *outbound, struct blob *blobs[MESSAGES],
         assert_ptr_equal(piece.iov_base, blobs[i]->bytes);
         outbound_sent(outbound, piece.iov_len);
     }
-    assert_int_equal(outbound->count + outbound->bytes, 0);
+    assert_int_equal(outbound->count + outbound_bytes(outbound), 0);
 }
 
 static void message_is_not_queued_when_out_of_memory(void **state)

@@ -239,7 +239,7 @@ static void queue_is_bounded_in_bytes_too(void **unused)
     assert_int_equal(connection()->grace_until_ms, 0);
     for (int i = 0; i < 15 && connection()->grace_until_ms == 0; i++)
         push_one();
-    assert_in_range(connection()->outbound.bytes, 190000, 200000);
+    assert_in_range(outbound_bytes(&connection()->outbound), 190000, 200000);
     assert_true(connection()->outbound.count < WARNING);
     assert_int_equal(connection()->grace_until_ms, world_now(&world) + GRACE_MS);
     free(large);

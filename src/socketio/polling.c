@@ -197,10 +197,10 @@ static void on_polling_resumed(struct connection *connection)
         polling_post_resume(polling);
 }
 
-static const struct connection_transport POLLING_TRANSPORT = {.want_write = on_polling_want_write,
-                                                              .append_frame = append_polling_frame,
-                                                              .resume = on_polling_resumed,
-                                                              .close = on_polling_close};
+const struct connection_transport POLLING_TRANSPORT = {.want_write = on_polling_want_write,
+                                                       .append_frame = append_polling_frame,
+                                                       .resume = on_polling_resumed,
+                                                       .close = on_polling_close};
 
 /* ---- requests ---- */
 
@@ -220,7 +220,7 @@ void polling_open(struct exchange *exchange, const struct socketio_handshake *ha
     if (engine_make_sid(sid, sessions->random, &context->place))
         polling = calloc(1, sizeof(*polling));
     if (polling)
-        polling->session = socketio_session_open_on(context, &POLLING_TRANSPORT, &named);
+        polling->session = socketio_session_open_on(context, &named);
     if (!polling || !polling->session) {
         free(polling);
         handshake_refuse(&exchange, 503, ERROR_SERVER_BUSY, "there are too many sessions");

@@ -50,6 +50,9 @@ struct polling {
 /* For the table `polling` in socketio_context.h. */
 bool polling_match(const struct table_node *node, struct slice key);
 
+/* Carries the sessions of polling clients. */
+extern const struct connection_transport POLLING_TRANSPORT;
+
 /* Opens an Engine.IO session and answers its handshake. `handshake` is as in socketio_session.h, without the sid. */
 void polling_open(struct exchange *exchange, const struct socketio_handshake *handshake);
 

@@ -4,6 +4,7 @@
 #include "session/dispatch.h"
 #include "socketio/codec/socketio_dialect.h"
 #include "socketio/codec/socketio_packed.h"
+#include "socketio/polling.h"
 #include "socketio/socketio_join.h"
 #include "socketio/socketio_recovery.h"
 
@@ -235,6 +236,7 @@ static const struct connection_owner SOCKETIO_OWNER = {
     .send_disconnect = send_socketio_disconnect,
     .user_id = session_user_of,
     .on_gone = on_socketio_gone,
+    .transport = &POLLING_TRANSPORT,
 };
 
 /* ---- opening ---- */
@@ -282,14 +284,13 @@ struct socketio_session *socketio_session_open(struct socketio_context *context,
 }
 
 struct socketio_session *socketio_session_open_on(struct socketio_context *context,
-                                                  const struct connection_transport *transport,
                                                   const struct socketio_handshake *handshake)
 {
     struct socketio_session *socketio = make_socketio_session(context, handshake);
     if (!socketio)
         return NULL;
     connection_open_on(socketio_connection(socketio), &context->sessions->connections,
-                       &SOCKETIO_OWNER, &DIALECT_TABLE_SOCKETIO, transport);
+                       &SOCKETIO_OWNER, &DIALECT_TABLE_SOCKETIO);
     begin_socketio_session(socketio, true);
     return socketio;
 }

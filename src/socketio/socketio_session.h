@@ -60,9 +60,8 @@ struct socketio_session *socketio_session_open(struct socketio_context *context,
                                                struct stream *from, struct slice greeting,
                                                const struct socketio_handshake *handshake);
 
-/* The same with another transport, which may set `polling` afterwards. */
+/* The same by long polling; the caller sets `polling` afterwards. */
 struct socketio_session *socketio_session_open_on(struct socketio_context *context,
-                                                  const struct connection_transport *transport,
                                                   const struct socketio_handshake *handshake);
 
 static inline struct connection *socketio_connection(struct socketio_session *session)
