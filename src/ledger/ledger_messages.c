@@ -94,6 +94,7 @@ void ledger_outbox_remove(struct ledger_client *client, const struct ledger_posi
     for (size_t i = 0; copies && i < count; i++) {
         copies[i].chat = ledger_request_id(request, positions[i].chat);
         copies[i].sequence = clamp_sequence(positions[i].sequence);
+        copies[i].sent_at_ms = positions[i].sent_at_ms;
     }
     request->input.positions = copies;
     request->input.position_count = count;

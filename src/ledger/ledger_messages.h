@@ -60,7 +60,7 @@ struct ledger_messages_outcome {
     const struct ledger_message *messages; /* by rising sequence, in both directions */
     size_t count;
     bool has_more;            /* in the requested direction */
-    uint64_t latest_sequence; /* of the chat, from the same snapshot */
+    uint64_t latest_sequence; /* of the chat: that of the last message if there is none after it */
 };
 
 typedef void (*ledger_messages_done)(void *arg, const struct ledger_messages_outcome *outcome);
@@ -91,8 +91,9 @@ typedef void (*ledger_cursor_done)(void *arg, const struct ledger_cursor_outcome
 void ledger_cursor_put(struct ledger_client *client, struct slice chat, struct slice user,
                        struct slice device, uint64_t sequence, ledger_cursor_done done, void *arg);
 
-/* Reads the oldest messages of the outbox, in the order in which they were stored. `latest_sequence` is
- * 0. */
+/* Reads the oldest messages of the outbox, about in the order in which they were sent: a message comes before those that
+ * were sent at a later millisecond by the same clock. A message that was moved back from the dead letters may stand
+ * anywhere. So whoever reads up to the first young message has seen all old ones, sooner or later. `latest_sequence` is 0. */
 void ledger_outbox_list(struct ledger_client *client, uint32_t limit, ledger_messages_done done,
                         void *arg);
 
@@ -100,9 +101,11 @@ void ledger_outbox_list(struct ledger_client *client, uint32_t limit, ledger_mes
 struct ledger_position {
     struct slice chat;
     uint64_t sequence;
+    int64_t sent_at_ms; /* as the message has it: a backend may order the outbox by it */
 };
 
-/* Removes messages that were published or skipped. More than LEDGER_OUTBOX_BATCH_MAX: LIMIT. */
+/* Removes messages that were published or skipped, one by one, not all or none. `changed` is always false: nobody asks
+ * whether they were there. More than LEDGER_OUTBOX_BATCH_MAX: LIMIT. */
 void ledger_outbox_remove(struct ledger_client *client, const struct ledger_position *positions,
                           size_t count, ledger_change_done done, void *arg);
 
@@ -115,14 +118,14 @@ struct ledger_dead_letter {
 
 struct ledger_dead_letters_outcome {
     enum ledger_status status;
-    const struct ledger_dead_letter *letters; /* oldest first */
+    const struct ledger_dead_letter *letters; /* about the oldest first */
     size_t count;
 };
 
 typedef void (*ledger_dead_letters_done)(void *arg,
                                          const struct ledger_dead_letters_outcome *outcome);
 
-/* Moves a message from the outbox to the dead letters. */
+/* Moves a message from the outbox to the dead letters. NOT_FOUND when there is no such message. */
 void ledger_dead_letter_put(struct ledger_client *client, struct slice chat, uint64_t sequence,
                             struct slice reason, ledger_change_done done, void *arg);
 

@@ -114,7 +114,8 @@ const char *harness_before(struct harness *harness, const char *chat, const char
 const char *harness_cursor(struct harness *harness, const char *chat, const char *user,
                            const char *device, uint64_t sequence);
 const char *harness_outbox(struct harness *harness, uint32_t limit);
-const char *harness_outbox_remove(struct harness *harness, const char *chat, uint64_t sequence);
+const char *harness_outbox_remove(struct harness *harness, const char *chat, uint64_t sequence,
+                                  int64_t sent_at_ms);
 const char *harness_dead_letter_put(struct harness *harness, const char *chat, uint64_t sequence,
                                     const char *reason);
 /* Each revocation as user@second; `last_position` is that of the last one. */

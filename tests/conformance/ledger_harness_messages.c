@@ -118,9 +118,10 @@ const char *harness_outbox(struct harness *harness, uint32_t limit)
     return harness_line(harness);
 }
 
-const char *harness_outbox_remove(struct harness *harness, const char *chat, uint64_t sequence)
+const char *harness_outbox_remove(struct harness *harness, const char *chat, uint64_t sequence,
+                                  int64_t sent_at_ms)
 {
-    struct ledger_position position = {slice_of(chat), sequence};
+    struct ledger_position position = {slice_of(chat), sequence, sent_at_ms};
     ledger_outbox_remove(&harness->client, &position, 1, harness_write_change, harness);
     return harness_line(harness);
 }

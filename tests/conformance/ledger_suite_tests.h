@@ -46,6 +46,7 @@
     X(own_messages_are_not_unread)                                                                 \
     X(members_version_grows_with_every_change)                                                     \
     X(outbox_holds_unpublished_messages_in_order)                                                  \
+    X(outbox_of_many_chats_is_in_order)                                                            \
     X(outbox_is_skipped_by_clients_that_publish_by_other_means)                                    \
     X(dead_letters_can_be_replayed)                                                                \
     X(revocations_are_listed_in_order_and_only_the_latest)                                         \

@@ -115,7 +115,8 @@ static void remove_settled_items(struct local_feed *self)
         struct feed_item *item = &local_item_of(self->removable.next)->item;
         list_remove(&item->link);
         list_append(&self->removing, &item->link);
-        positions[count++] = (struct ledger_position){item->event.chat, item->event.sequence};
+        positions[count++] = (struct ledger_position){item->event.chat, item->event.sequence,
+                                                      item->event.sent_at_ms};
     }
     if (count)
         ledger_outbox_remove(self->options.ledger, positions, count, on_outbox_removed, self);

@@ -85,6 +85,7 @@ static void pass_input_positions(struct wire *wire, struct ledger_request_input 
         for (size_t i = 0; i < input->position_count; i++) {
             ledger_wire_id(wire, &positions[i].chat);
             ledger_wire_sequence(wire, &positions[i].sequence);
+            wire_signed(wire, &positions[i].sent_at_ms);
         }
     }
     input->positions = items;

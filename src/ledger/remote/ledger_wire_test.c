@@ -34,7 +34,8 @@ static void fill_input(struct ledger_request_input *input)
 {
     static const struct ledger_last_seen seen[] = {{SLICE("u"), INT64_MIN, UINT64_MAX},
                                                    {SLICE("v"), INT64_MAX, 0}};
-    static const struct ledger_position positions[] = {{SLICE("c"), INT64_MAX}, {SLICE("d"), 1}};
+    static const struct ledger_position positions[] = {{SLICE("c"), INT64_MAX, INT64_MAX},
+                                                       {SLICE("d"), 1, 2}};
     static const struct ledger_call call = {.id = SLICE("call"),
                                             .caller = SLICE("x"),
                                             .callee = SLICE("y"),
@@ -96,6 +97,7 @@ static void assert_input(const struct ledger_request_input *got,
     assert_int_equal(got->position_count, 2);
     assert_slice(got->positions[0].chat, SLICE("c"));
     assert_true(got->positions[0].sequence == INT64_MAX && got->positions[1].sequence == 1);
+    assert_true(got->positions[0].sent_at_ms == INT64_MAX && got->positions[1].sent_at_ms == 2);
     assert_slice(got->call->reason, sent->call->reason);
     assert_slice(got->call->callee, sent->call->callee);
     assert_true(got->call->answered_at_ms == -2 && got->call->kept_max == UINT32_MAX);

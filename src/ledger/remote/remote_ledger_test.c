@@ -354,7 +354,7 @@ static void test_request_in_flight_is_sent_again_over_the_next_link(void **state
     struct ledger *ledger = open_scripted(&scripted);
     struct harness harness;
     harness_init(&harness, ledger);
-    assert_string_equal(harness_outbox_remove(&harness, "c", 1), "ok changed");
+    assert_string_equal(harness_outbox_remove(&harness, "c", 1, 5000), "ok changed");
     assert_int_equal(harness.answers, 1);
     ledger_close(&ledger);
     stop_scripted(&scripted);
@@ -370,7 +370,7 @@ static void test_request_that_breaks_every_link_is_given_up(void **state)
     struct ledger *ledger = open_scripted(&scripted);
     struct harness harness;
     harness_init(&harness, ledger);
-    assert_string_equal(harness_outbox_remove(&harness, "c", 1), "unavailable");
+    assert_string_equal(harness_outbox_remove(&harness, "c", 1, 5000), "unavailable");
     ledger_close(&ledger);
     stop_scripted(&scripted);
     assert_int_equal(scripted.requests, REMOTE_LEDGER_SENDS_MAX);

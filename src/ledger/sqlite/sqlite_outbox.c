@@ -26,12 +26,23 @@ enum ledger_status sqlite_outbox_remove(struct database *database, struct ledger
 {
     const struct ledger_request_input *input = &request->input;
     for (size_t i = 0; i < input->position_count; i++)
-        request->outcome.change.changed |= run_outbox_statement(
-            database, DELETE_OUTBOX, input->positions[i].chat, input->positions[i].sequence);
+        run_outbox_statement(database, DELETE_OUTBOX, input->positions[i].chat,
+                             input->positions[i].sequence);
     return LEDGER_OK;
 }
 
 /* ---- dead letters ---- */
+
+static bool is_message_stored(struct database *database, struct slice chat, uint64_t sequence)
+{
+    static const char SELECT_MESSAGE[] =
+        "SELECT 1 FROM messages WHERE chat_id = ? AND sequence = ?";
+    struct query query = query_open_texts(database, SELECT_MESSAGE, chat, SLICE_NONE, SLICE_NONE);
+    query_bind_int(&query, (int64_t)sequence);
+    bool found = query_next(&query);
+    query_end(&query);
+    return found;
+}
 
 enum ledger_status sqlite_outbox_dead_letter_put(struct database *database,
                                                  struct ledger_request *request)
@@ -43,6 +54,8 @@ enum ledger_status sqlite_outbox_dead_letter_put(struct database *database,
         "DELETE FROM dead_letters WHERE position <= "
         "  (SELECT position FROM dead_letters ORDER BY position DESC LIMIT 1 OFFSET ?)";
     const struct ledger_request_input *input = &request->input;
+    if (!is_message_stored(database, input->chat, input->sequence))
+        return LEDGER_NOT_FOUND;
     run_outbox_statement(database, DELETE_OUTBOX, input->chat, input->sequence);
     struct query query =
         query_open_texts(database, INSERT_DEAD_LETTER, input->chat, input->text, SLICE_NONE);
