@@ -131,6 +131,7 @@ static int64_t next_try_wait_ms(struct dynamodb_task *task, enum dynamodb_error 
                                          settings->retry.max_backoff_ms);
     case DYNAMODB_ERROR_CONFLICT:
         ledger_count(&task->client->metrics->conflicts);
+        task->conflicts++;
         if (++tries->conflicts >= settings->transaction_conflict.max_attempts)
             return -1;
         return conflict_wait_ms(task, tries->conflicts);

@@ -57,6 +57,7 @@ struct dynamodb_task {
     struct ledger_request *request; /* whose memory the task uses */
     int64_t deadline_ms;            /* by the loop's clock */
     struct buffer body;             /* of the call that is being made or was made last */
+    unsigned conflicts;             /* with transactions of others, so far */
     bool failed;
     bool invalid; /* a text that DynamoDB cannot store: not UTF-8 */
     bool late;    /* it failed because its time was up */

@@ -2,6 +2,7 @@
 
 #include "aws/aws_environment.h"
 #include "base/container.h"
+#include "ledger/dynamodb/dynamodb_appends.h"
 #include "ledger/dynamodb/dynamodb_operations.h"
 #include "ledger/dynamodb/dynamodb_parallel.h"
 #include "ledger/dynamodb/dynamodb_turns.h"
@@ -14,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LANE_MESSAGES, LANE_OTHERS, LANE_COUNT, USER_SHARE = 4, SCOPE_TEXT_MAX = 96 };
+enum { LANE_APPENDS, LANE_SERVER, LANE_OTHERS, LANE_COUNT, USER_SHARE = 4, SCOPE_TEXT_MAX = 96 };
 
 struct dynamodb_ledger {
     struct ledger base;
@@ -33,7 +34,8 @@ struct dynamodb_ledger {
     struct fiber_pool *fibers;
     struct dynamodb_client client;
     struct dynamodb_turns turns;
-    struct ledger_request *ready;    /* whose turn has come */
+    struct ledger_request *ready; /* whose turn has come */
+    struct dynamodb_appends *appends;
     struct ledger_request *finished; /* requests to give back at the end of the turn, in order */
     struct ledger_request **finished_end;
     struct loop_task give_back;
@@ -83,7 +85,9 @@ static void count_dynamodb_answer(struct dynamodb_ledger *self,
         ledger_count(&metrics->writes_done);
     if (is_append && status == LEDGER_HALTED)
         ledger_count(&metrics->halted_appends);
-    else if (is_append && status == LEDGER_OK)
+    if (is_append && status == LEDGER_HALTED && request->sequence_taken)
+        ledger_count(&metrics->duplicate_sequences);
+    if (is_append && status == LEDGER_OK)
         ledger_count(request->outcome.append.duplicate ? &metrics->duplicates : &metrics->appends);
     if (status != LEDGER_BUSY)
         atomic_store_explicit(&metrics->available, is_answered, memory_order_relaxed);
@@ -148,6 +152,19 @@ static void run_dynamodb_request(struct fiber *fiber, void *arg)
     loop_defer(&self->loop, &self->start);
 }
 
+static void on_dynamodb_message_appended(void *arg, struct ledger_request *request)
+{
+    struct dynamodb_ledger *self = arg;
+    finish_dynamodb_request(self, request);
+    loop_defer(&self->loop, &self->start);
+}
+
+static void gather_dynamodb_message(struct dynamodb_ledger *self, struct ledger_request *request)
+{
+    atomic_fetch_sub_explicit(get_waiting_gauge(self, request), 1, memory_order_relaxed);
+    dynamodb_appends_add(self->appends, request);
+}
+
 static void start_dynamodb_request(struct dynamodb_ledger *self, struct ledger_request *request)
 {
     struct dynamodb_start start = {self, request};
@@ -159,15 +176,12 @@ static void start_dynamodb_request(struct dynamodb_ledger *self, struct ledger_r
     refuse_dynamodb_request(self, request, is_abandoned ? LEDGER_TIMEOUT : LEDGER_BUSY);
 }
 
-/* The lanes take turns. */
+/* The server's own requests and those of users take turns. */
 static struct ledger_request *take_waiting_request(struct dynamodb_ledger *self)
 {
-    struct ledger_request *request = NULL;
-    for (unsigned i = 0; i < LANE_COUNT && !request; i++) {
-        request = ledger_lane_take(&self->lanes[self->next_lane]);
-        self->next_lane = (self->next_lane + 1) % LANE_COUNT;
-    }
-    return request;
+    struct ledger_request *request = ledger_lane_take(&self->lanes[self->next_lane]);
+    self->next_lane = self->next_lane == LANE_SERVER ? LANE_OTHERS : LANE_SERVER;
+    return request ? request : ledger_lane_take(&self->lanes[self->next_lane]);
 }
 
 static struct ledger_request *take_ready_request(struct dynamodb_ledger *self)
@@ -181,6 +195,9 @@ static struct ledger_request *take_ready_request(struct dynamodb_ledger *self)
 static void start_waiting_requests(struct dynamodb_ledger *self)
 {
     struct ledger_request *request;
+    while (!dynamodb_appends_is_full(self->appends) &&
+           (request = ledger_lane_take(&self->lanes[LANE_APPENDS])))
+        gather_dynamodb_message(self, request);
     while (fiber_pool_has_free(self->fibers) && (request = take_ready_request(self)))
         start_dynamodb_request(self, request);
     while (fiber_pool_has_free(self->fibers) && (request = take_waiting_request(self)))
@@ -195,10 +212,10 @@ static void run_dynamodb_start(struct loop_task *task)
 
 static void put_in_lane(struct dynamodb_ledger *self, struct ledger_request *request)
 {
-    bool is_first =
-        request->operation == LEDGER_MESSAGE_APPEND || ledger_request_user(request).len == 0;
-    enum ledger_lane_refusal refusal =
-        ledger_lane_put(&self->lanes[is_first ? LANE_MESSAGES : LANE_OTHERS], request);
+    unsigned lane = request->operation == LEDGER_MESSAGE_APPEND ? LANE_APPENDS
+                    : ledger_request_user(request).len == 0     ? LANE_SERVER
+                                                                : LANE_OTHERS;
+    enum ledger_lane_refusal refusal = ledger_lane_put(&self->lanes[lane], request);
     if (refusal == LEDGER_LANE_OVER_SHARE)
         ledger_count(&self->base.metrics.over_share);
     if (refusal == LEDGER_LANE_TAKEN)
@@ -234,6 +251,7 @@ static void free_dynamodb_ledger(struct dynamodb_ledger *self)
 {
     if (self->inbox.on_requests)
         ledger_request_inbox_free(&self->inbox);
+    dynamodb_appends_free(&self->appends);
     dynamodb_turns_free(&self->turns);
     aws_credentials_free(&self->client.credentials);
     http_client_free(&self->client.http);
@@ -310,6 +328,8 @@ static bool start_dynamodb_ledger(struct dynamodb_ledger *self,
            dynamodb_turns_init(&self->turns, random_u64(&self->random)) &&
            (self->fibers = fiber_pool_make(DYNAMODB_LEDGER_FIBERS_MAX)) &&
            make_dynamodb_client(self, settings) &&
+           (self->appends =
+                dynamodb_appends_make(&self->client, on_dynamodb_message_appended, self)) &&
            ledger_request_inbox_init(&self->inbox, &self->loop, on_dynamodb_requests_submitted,
                                      self) &&
            start_dynamodb_thread(self);
@@ -332,6 +352,7 @@ struct ledger *dynamodb_ledger_open(const char *url, const struct config_dynamod
     self->finished_end = &self->finished;
     self->give_back.run = run_dynamodb_give_back;
     self->start.run = run_dynamodb_start;
+    self->next_lane = LANE_SERVER;
     random_init_system(&self->random);
     if (start_dynamodb_ledger(self, settings))
         return &self->base;

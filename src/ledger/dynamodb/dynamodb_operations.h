@@ -68,4 +68,18 @@ enum ledger_status dynamodb_users_appearances(struct dynamodb_task *task);
 enum ledger_status dynamodb_users_last_seen_put(struct dynamodb_task *task);
 struct ledger_settings dynamodb_users_get_settings(struct dynamodb_task *task, struct slice user);
 
+/* ---- dynamodb_messages.c; dynamodb_appends.h stores messages ---- */
+
+enum ledger_status dynamodb_messages_after(struct dynamodb_task *task);
+enum ledger_status dynamodb_messages_before(struct dynamodb_task *task);
+enum ledger_status dynamodb_messages_repair(struct dynamodb_task *task);
+
+/* ---- dynamodb_outbox.c ---- */
+
+enum ledger_status dynamodb_outbox_list(struct dynamodb_task *task);
+enum ledger_status dynamodb_outbox_remove(struct dynamodb_task *task);
+enum ledger_status dynamodb_outbox_dead_letter_put(struct dynamodb_task *task);
+enum ledger_status dynamodb_outbox_dead_letters_list(struct dynamodb_task *task);
+enum ledger_status dynamodb_outbox_dead_letter_replay(struct dynamodb_task *task);
+
 #endif
