@@ -63,6 +63,7 @@ void verifier_free(struct verifier *verifier)
         free_verification(verification);
     }
     key_set_release(&verifier->keys);
+    verified_tokens_free(&verifier->verified);
 }
 
 void verifier_use(struct verifier *verifier, struct key_set *keys)
@@ -102,15 +103,33 @@ bool verifier_accepts(const struct verifier *verifier, const struct identity *id
                                 identity->issued_at_s));
 }
 
-static enum jwt_result verify_token(const struct verifier *verifier, struct slice token,
-                                    int64_t wall_ms, struct identity *identity)
+/* Returns whether what was verified before still counts. Otherwise verifying it again says why not. */
+static bool is_still_valid(const struct verifier *verifier, const struct identity *identity,
+                           int64_t wall_ms)
 {
+    return identity && wall_ms < identity->expires_at_wall_ms + verifier->policy.expiry_leeway_ms &&
+           verifier_accepts(verifier, identity);
+}
+
+static enum jwt_result verify_token(struct verifier *verifier, struct slice token, int64_t wall_ms,
+                                    struct identity *identity)
+{
+    struct token_digest digest;
     if (!verifier->keys)
         return JWT_UNAVAILABLE;
+    bool has_digest = token.len <= JWT_BYTES_MAX && token_digest_make(&digest, token);
+    const struct identity *known =
+        has_digest ? verified_tokens_find(&verifier->verified, &digest) : NULL;
+    if (is_still_valid(verifier, known, wall_ms)) {
+        *identity = *known;
+        return JWT_OK;
+    }
     enum jwt_result result =
         jwt_verify(verifier->keys, &verifier->policy, token, wall_ms, identity);
     if (result == JWT_OK && !verifier_accepts(verifier, identity))
         return JWT_REVOKED;
+    if (result == JWT_OK && has_digest)
+        verified_tokens_note(&verifier->verified, &digest, identity);
     return result;
 }
 

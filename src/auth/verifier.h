@@ -7,6 +7,9 @@
  * new keys may come, the token waits for them: until verifier_use(), VERIFIER_KEYS_WAIT_MS at most. Few tokens may
  * wait like that, and they do not count as pending, because anybody can invent a `kid`.
  *
+ * A token that comes again and again is verified once (verified_tokens.h), until it ends, its key is removed or its user
+ * revoked.
+ *
  * One per worker. Its owner calls verifier_run() once a turn while it returns true, and verifier_end_waits() about once
  * a second.
  */
@@ -15,6 +18,7 @@
 
 #include "auth/jwt.h"
 #include "auth/revocations.h"
+#include "auth/verified_tokens.h"
 #include "base/clock.h"
 
 #include <stdbool.h>
@@ -46,7 +50,8 @@ struct verifier {
     size_t per_turn;
     size_t pending_max;
     struct verifier_queue pending;
-    struct verifier_queue waiting; /* for new keys */
+    struct verifier_queue waiting;   /* for new keys */
+    struct verified_tokens verified; /* tokens that come again */
 };
 
 /* Takes the reference to `keys`. Borrows the slices of the policy until verifier_free(). */

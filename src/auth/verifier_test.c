@@ -248,6 +248,70 @@ static void revoked_token_is_refused_once_revocations_are_loaded(void **unused)
     revocations_free(&revocations);
 }
 
+static unsigned count_remembered(void)
+{
+    unsigned count = 0;
+    for (size_t i = 0; verifier.verified.places && i < VERIFIED_TOKENS_MAX; i++)
+        count += verifier.verified.places[i] != NULL;
+    return count;
+}
+
+/* The same token is remembered when it comes for the second time. */
+static void submit_until_remembered(char *name)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        assert_true(submit(signer, name));
+        verifier_run(&verifier, &now);
+        assert_int_equal(count_remembered(), i);
+    }
+    buffer_clear(&results);
+    assert_true(submit(signer, name));
+}
+
+static void token_that_comes_again_is_still_checked_against_time(void **unused)
+{
+    char name[] = "a";
+    (void)unused;
+    struct clock later = now;
+    submit_until_remembered(name);
+    verifier_run(&verifier, &later);
+    later.wall_ms += HOUR_MS;
+    submit(signer, name);
+    verifier_run(&verifier, &later);
+    expect_results("a ok a\na expired a\n");
+}
+
+static void token_that_comes_again_is_refused_without_its_key(void **unused)
+{
+    char name[] = "a";
+    (void)unused;
+    struct jwt_signer *other = make_signer();
+    submit_until_remembered(name);
+    verifier_use(&verifier, keys_of(other));
+    verifier_run(&verifier, &now);
+    verifier_use(&verifier, keys_of(signer));
+    submit(signer, name);
+    verifier_run(&verifier, &now);
+    expect_results("a unknown_key\na ok a\n");
+    jwt_signer_free(&other);
+}
+
+static void token_that_comes_again_is_refused_once_revoked(void **unused)
+{
+    char name[] = "a";
+    (void)unused;
+    struct revocations revocations;
+    assert_true(revocations_init(&revocations, 1));
+    revocations.state = REVOCATIONS_LOADED;
+    verifier.revocations = &revocations;
+    submit_until_remembered(name);
+    revocations_put(&revocations, SLICE("a"), now.wall_ms / 1000);
+    verifier_run(&verifier, &now);
+    expect_results("a token_revoked\n");
+    verifier.revocations = NULL;
+    revocations_free(&revocations);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_verifier, close_verifier)
@@ -262,6 +326,9 @@ int main(void)
         TEST(tokens_that_wait_for_keys_are_bounded),
         TEST(no_keys_at_all_is_unavailable),
         TEST(revoked_token_is_refused_once_revocations_are_loaded),
+        TEST(token_that_comes_again_is_still_checked_against_time),
+        TEST(token_that_comes_again_is_refused_without_its_key),
+        TEST(token_that_comes_again_is_refused_once_revoked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
