@@ -41,14 +41,15 @@ static bool load_fleet_peer_tls(struct fleet *fleet, const struct config_peer *p
     return !dials || fleet->peer_dial;
 }
 
-struct fleet *fleet_make(const struct config *config, char error[FLEET_ERROR_TEXT_MAX])
+struct fleet *fleet_make(const struct config *config, struct slice process,
+                         char error[FLEET_ERROR_TEXT_MAX])
 {
     struct fleet *fleet = calloc(1, sizeof(*fleet));
     if (!fleet) {
         snprintf(error, FLEET_ERROR_TEXT_MAX, "out of memory");
         return NULL;
     }
-    fleet->process = slice_of(config->gateway.node_id);
+    fleet->process = process;
     fleet->peer_secret = slice_of(config->peer.secret);
     if (!load_fleet_redis(fleet, config, error) ||
         !load_fleet_peer_tls(fleet, &config->peer, error))

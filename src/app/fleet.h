@@ -1,7 +1,7 @@
 /*
  * What a process needs to be part of a fleet: where Redis is, and how to find and authenticate its peers.
  *
- * Made once, before the gateways, and shared by them. The peer hub runs on the first gateway's loop, which
+ * Made once, before the workers, and shared by them. The peer hub runs on the first worker's loop, which
  * makes it and stores it here before any loop turns; NULL means that peer links are off.
  */
 #ifndef ROLLCALL_APP_FLEET_H
@@ -22,7 +22,7 @@ struct fleet {
     struct tls_context *redis_tls;   /* NULL: plain */
     struct redis_report report;      /* what the log said about Redis */
     atomic_bool is_waiting;          /* a gateway started although Redis did not answer */
-    struct slice process;            /* its name as a peer: gateway.node_id */
+    struct slice process;            /* its name as a peer; borrowed */
     struct slice peer_secret;        /* empty: no peer links */
     struct tls_context *peer_accept; /* both NULL: plain */
     struct tls_context *peer_dial;
@@ -30,8 +30,10 @@ struct fleet {
     struct peer_hub *hub;
 };
 
-/* On failure returns NULL and explains in `error`, which holds no secret. */
-struct fleet *fleet_make(const struct config *config, char error[FLEET_ERROR_TEXT_MAX]);
+/* `process` is its name as a peer: gateway.node_id for gateways, a name with a colon for others (peer_hub.h). On failure
+ * returns NULL and explains in `error`, which holds no secret. */
+struct fleet *fleet_make(const struct config *config, struct slice process,
+                         char error[FLEET_ERROR_TEXT_MAX]);
 
 /* Call it after the last gateway is freed. */
 void fleet_free(struct fleet **fleet);

@@ -134,7 +134,7 @@ static bool make_server_state(struct server_parts *parts)
         parts->gateway.embedded =
             embedded_make(config, parts->gateway.hash_seed, parts->gateway.started_at_ms);
     else
-        parts->gateway.fleet = fleet_make(config, error);
+        parts->gateway.fleet = fleet_make(config, slice_of(config->gateway.node_id), error);
     parts->gateway.bus_group =
         mailbox_bus_group_make(parts->gateway.workers, parts->gateway.hash_seed);
     parts->gateway.exposition = calloc(1, sizeof(struct exposition));

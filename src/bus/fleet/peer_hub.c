@@ -4,6 +4,7 @@
 #include "bus/bus.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { TOPIC_LENGTH_BYTES = 2 };
 
@@ -18,6 +19,11 @@ bool peer_hub_is_gateway_of(struct slice gateway_id, struct slice process)
     for (size_t i = 1; numbered && i < rest.len; i++)
         numbered = rest.data[i] >= '0' && rest.data[i] <= '9';
     return numbered;
+}
+
+bool peer_hub_has_gateways(struct slice process)
+{
+    return !memchr(process.data, ':', process.len);
 }
 
 /* ---- frames ---- */
@@ -73,9 +79,10 @@ static void on_hub_mail(struct mail *mail, void *owner)
     bool tried = false;
     for (struct list *at = entries->next; at != entries; at = at->next) {
         struct roster_entry *entry = roster_entry_of(at);
-        bool is_selected = gateway_id.data
-                               ? peer_hub_is_gateway_of(gateway_id, roster_entry_name(entry))
-                               : entry->lost || !only_lost;
+        bool is_selected =
+            gateway_id.data
+                ? peer_hub_is_gateway_of(gateway_id, roster_entry_name(entry))
+                : entry->lost || (!only_lost && peer_hub_has_gateways(roster_entry_name(entry)));
         if (!entry->chosen || !is_selected)
             continue;
         peer_hub_send_to_entry(entry, only_lost ? BUS_TOPIC_ALL : topic, payload);

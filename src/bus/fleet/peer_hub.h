@@ -9,7 +9,8 @@
  * own address may be among them: a peer that answers with the hub's own name is not dialled again. Two
  * processes may have two links, when each has dialled; events use one of them, and the other when that one
  * breaks. A peer is identified by the name it proved (peer_link.h), which also names its gateways: `gw` has
- * the gateway `gw`, or `gw-0`, `gw-1`, ….
+ * the gateway `gw`, or `gw-0`, `gw-1`, …. A process without gateways (`rollcall fanout`) has a name with a colon, which
+ * no gateway id contains: it sends events to the others, gets none, and the registry cannot lose it.
  *
  * On the wire, a frame is the length of a topic in two bytes, big-endian, the topic, and the payload. Other
  * frames of an authenticated peer are ignored one by one. Pending peers have PEER_HUB_PENDING_MAX places,

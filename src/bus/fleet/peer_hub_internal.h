@@ -18,6 +18,9 @@ struct peer_hub {
 /* Returns whether this gateway id belongs to the process with that name. */
 bool peer_hub_is_gateway_of(struct slice gateway_id, struct slice process);
 
+/* Returns whether a process with this name has gateways. */
+bool peer_hub_has_gateways(struct slice process);
+
 /* Handles a frame that arrived on one of the links. */
 void peer_hub_take_frame(struct peer_hub *hub, struct slice frame);
 

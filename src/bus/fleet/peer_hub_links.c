@@ -109,13 +109,14 @@ static void peer_hub_forget_unnamed(struct peer_hub *hub)
     }
 }
 
+/* An entry whose process has no gateways counts as registered. */
 static bool roster_entry_is_registered(const struct roster_entry *entry,
                                        const struct peer_hub_entry *entries, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (peer_hub_is_gateway_of(entries[i].gateway_id, roster_entry_name(entry)))
             return true;
-    return false;
+    return !peer_hub_has_gateways(roster_entry_name(entry));
 }
 
 void peer_hub_learn(struct peer_hub *hub, const struct peer_hub_entry *entries, size_t count)

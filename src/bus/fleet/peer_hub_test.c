@@ -132,6 +132,24 @@ static void lost_peers_get_events_on_the_lost_topic(void **state)
     assert_int_equal(peer_hub_lost_links(first->hub), 0);
 }
 
+/* The registry never names a fan-out process, which holds no users. */
+static void a_peer_without_gateways_sends_events_and_gets_none(void **state)
+{
+    struct peer_processes *processes = *state;
+    struct peer_process *gateway = &processes->at[0], *fanout = &processes->at[1];
+    struct peer_hub_entry registered = {SLICE("east"), slice_of(gateway->address)};
+    peer_process_open(fanout, "fanout:west", PEER_PROCESS_SECRET, "127.0.0.1:0");
+    peer_hub_learn(fanout->hub, &registered, 1);
+    peer_processes_await_links(processes, 1, 1);
+    peer_hub_learn(gateway->hub, &registered, 1);
+    assert_int_equal(peer_hub_lost_links(gateway->hub), 0);
+    peer_process_send(gateway, "broadcast", "for gateways");
+    peer_processes_await_received(processes, 1, "");
+    peer_process_send(fanout, "broadcast", "1");
+    peer_process_send(fanout, "server:east:deliver", "2");
+    peer_processes_await_received(processes, 0, "broadcast=1;server:east:deliver=2;");
+}
+
 /* Forgotten once while it waits to dial again, and once while it connects. */
 static void a_forgotten_dialler_is_freed_with_the_hub(void **state)
 {
@@ -177,6 +195,7 @@ int main(void)
         PEER_PROCESSES_TEST(a_restarted_peer_is_linked_again),
         PEER_PROCESSES_TEST(the_hub_links_to_the_peers_in_the_registry),
         PEER_PROCESSES_TEST(lost_peers_get_events_on_the_lost_topic),
+        PEER_PROCESSES_TEST(a_peer_without_gateways_sends_events_and_gets_none),
         PEER_PROCESSES_TEST(a_forgotten_dialler_is_freed_with_the_hub),
         PEER_PROCESSES_TEST(a_burst_of_events_arrives_completely),
     };
