@@ -1,7 +1,8 @@
--- Ends overdue leases and graces, at most ARGV[4] of them, on a single server. Returns how many are still overdue,
--- how many values were mended, and the transitions.
+-- Ends overdue leases and graces, at most ARGV[4] of them, on a single server, unless it is later than ARGV[5] in ms.
+-- Returns how many are still overdue, how many values were mended, the time in ms, and the transitions.
 mend(INDEX, 'zset')
-local result = {0, 0}
+if now > tonumber(ARGV[5]) then return {redis.call('ZCOUNT', INDEX, '-inf', now), mended, now} end
+local result = {0, 0, now}
 local rows = redis.call('ZRANGEBYSCORE', INDEX, '-inf', now, 'WITHSCORES', 'LIMIT', 0, tonumber(ARGV[4]))
 for i = 1, #rows, 2 do
   local conn, name = string.match(rows[i], '^([^:]*):(.+)$')

@@ -75,6 +75,8 @@ struct redis_state {
     struct redis_claim_operation *waiting_claim; /* waits for its next try */
     /* redis_state_reap.c */
     int64_t reap_after_ms; /* monotonic */
+    /* How far Redis's clock was ahead of our monotonic one when a single server last answered a reap; 0: it never has. */
+    int64_t reap_clock_ahead_ms;
     bool is_reaping;
     struct redis_reap_pass
         *reap_passes[REDIS_STATE_SHARDS]; /* the pending pass, once for each shard */

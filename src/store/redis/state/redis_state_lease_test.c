@@ -193,6 +193,28 @@ static void pause_of_redis_turns_nobody_offline(void **state)
     assert_int_equal(status_of(pair, SLICE("alice")), PRESENCE_ONLINE);
 }
 
+/* A reap waits in the socket of a paused Redis until the leases have expired. */
+static void reap_that_redis_runs_late_ends_no_lease(void **state)
+{
+    struct state_pair *pair = *state;
+    struct reap_answer answer = {.pair = pair};
+    state_pair_pass(pair,
+                    STATE_PAIR_WINDOW_MS + 50); /* reaping is no longer deferred after the start */
+    assert_int_equal(reap(pair, pair->second), 0);
+    assert_int_equal(state_pair_open(pair, pair->first, SLICE("alice"), 1), 1);
+    redis_server_pause(&pair->fleet.servers[0]);
+    pair->waiting = 1;
+    state_reap(pair->second, 100, on_reaped, &answer);
+    state_pair_pass(pair, STATE_PAIR_WINDOW_MS + 200);
+    redis_server_resume(&pair->fleet.servers[0]);
+    state_pair_await(pair);
+    assert_int_equal(answer.count, 0);
+    state_pair_await_that(pair, state_pair_is_available);
+    assert_int_equal(status_of(pair, SLICE("alice")), PRESENCE_ONLINE);
+    assert_true(renew_is_lost(pair, pair->first, SLICE("alice"), 1));
+    assert_int_equal(state_pair_open_again(pair, pair->first, SLICE("alice"), 1), 0);
+}
+
 struct close_answer {
     struct state_pair *pair;
     bool names_alice;
@@ -377,6 +399,7 @@ static int run(bool cluster)
     };
     const struct CMUnitTest single_server_tests[] = {
         TEST(pause_of_redis_turns_nobody_offline),
+        TEST(reap_that_redis_runs_late_ends_no_lease),
         TEST(refused_write_is_unavailable),
         TEST(close_without_an_answer_is_unknown_and_names_its_user),
     };

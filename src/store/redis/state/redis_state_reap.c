@@ -1,3 +1,4 @@
+#include "log/log.h"
 #include "store/redis/state/redis_state_internal.h"
 
 #include <stdlib.h>
@@ -9,8 +10,8 @@ enum {
     ENTRY_ARGUMENTS = 3,  /* of one index entry in a script's arguments or reply */
 };
 
-/* The first items of the reply of either script. */
-enum { AT_OVERDUE, AT_MENDED, AT_FIRST };
+/* The first items of the reply of either script; the script for a single server has the time after them. */
+enum { AT_OVERDUE, AT_MENDED, AT_FIRST, AT_NOW = AT_FIRST, AT_FIRST_TRANSITION };
 
 /* On a cluster: one overdue entry of the index. */
 struct reap_entry {
@@ -36,6 +37,7 @@ struct redis_reap_pass {
     bool failed;
     bool unanswered; /* a script that changes leases: it may have reaped some */
     int64_t overdue;
+    int64_t not_after_ms;            /* by the clock of a single server */
     bool locked[REDIS_STATE_SHARDS]; /* the shards of a cluster's index that this pass has locked */
     size_t count;
     size_t entry_count;
@@ -76,24 +78,36 @@ static bool keep_reaped_transition(struct redis_reap_pass *pass, const struct re
     return true;
 }
 
-/* ---- a single server: one script does everything ---- */
+/* ---- a single server: one script does everything ----
+ *
+ * A script that was sent while Redis was paused runs when Redis goes on, before the renewals that wait behind it. It
+ * would end leases of clients who are there. So each script says until when it may run, by Redis's own clock: leases are
+ * renewed when they have a quarter of the window left. */
 
 static void run_reap_script(struct redis_reap_pass *pass);
 
 static void on_reap_script_reply(void *arg, const struct resp_value *reply)
 {
     struct redis_reap_pass *pass = arg;
-    if (!redis_state_reply_is(reply, RESP_ARRAY) || reply->count < AT_FIRST) {
+    if (!redis_state_reply_is(reply, RESP_ARRAY) || reply->count < AT_FIRST_TRANSITION) {
         pass->failed = true;
         pass->unanswered = !reply;
         finish_reap_pass(pass);
         return;
     }
+    struct redis_state *state = pass->state;
+    int64_t redis_ms = reply->items[AT_NOW].integer;
+    bool was_late = pass->not_after_ms && redis_ms > pass->not_after_ms;
+    state->reap_clock_ahead_ms = redis_ms - state->options.loop->clock.now_ms;
     pass->overdue = reply->items[AT_OVERDUE].integer;
-    redis_state_count_mended(pass->state, reply->items[AT_MENDED].integer);
-    for (size_t i = AT_FIRST; i < reply->count; i++)
+    redis_state_count_mended(state, reply->items[AT_MENDED].integer);
+    for (size_t i = AT_FIRST_TRANSITION; i < reply->count; i++)
         keep_reaped_transition(pass, &reply->items[i], SLICE_NONE, NULL);
-    if (pass->overdue > 0 && pass->count < pass->max && --pass->waiting)
+    if (was_late) {
+        log_warn("reap_late", "late_ms=%lld", (long long)(redis_ms - pass->not_after_ms));
+        redis_state_defer_reaping(state); /* renewals may wait, too */
+    }
+    if (!was_late && pass->overdue > 0 && pass->count < pass->max && --pass->waiting)
         run_reap_script(pass);
     else
         finish_reap_pass(pass);
@@ -101,14 +115,20 @@ static void on_reap_script_reply(void *arg, const struct resp_value *reply)
 
 static void run_reap_script(struct redis_reap_pass *pass)
 {
-    char number[REDIS_STATE_NUMBER_MAX];
+    char number[REDIS_STATE_NUMBER_MAX], not_after[REDIS_STATE_NUMBER_MAX];
     size_t left = pass->max - pass->count;
     struct redis_state *state = pass->state;
+    /* 0: the first script only tells the time */
+    pass->not_after_ms = state->reap_clock_ahead_ms
+                             ? state->options.loop->clock.now_ms + state->reap_clock_ahead_ms +
+                                   state->options.lease_window_ms / 4
+                             : 0;
     struct slice limit = redis_state_number(
         number, left < REAP_PER_SCRIPT ? (int64_t)left : (int64_t)REAP_PER_SCRIPT);
     redis_state_eval(state, REDIS_STATE_REAP, REDIS_ARGS(SLICE("presence:v_heartbeat")),
                      REDIS_ARGS(state->first_arguments[0], state->first_arguments[1],
-                                state->first_arguments[2], limit),
+                                state->first_arguments[2], limit,
+                                redis_state_number(not_after, pass->not_after_ms)),
                      on_reap_script_reply, pass);
 }
 
