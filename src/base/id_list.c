@@ -69,10 +69,25 @@ bool id_list_contains(const struct id_list *list, struct slice id)
     return false;
 }
 
+const struct slice *id_list_sorted_find(const struct id_list *list, struct slice id)
+{
+    return list->count ? bsearch(&id, list->ids, list->count, sizeof(id), compare_id_pointers)
+                       : NULL;
+}
+
 bool id_list_sorted_contains(const struct id_list *list, struct slice id)
 {
-    return list->count &&
-           bsearch(&id, list->ids, list->count, sizeof(id), compare_id_pointers) != NULL;
+    return id_list_sorted_find(list, id) != NULL;
+}
+
+size_t id_list_sort_unique(struct slice *ids, size_t count)
+{
+    size_t kept = 0;
+    id_list_sort(&(struct id_list){ids, count});
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || !slice_equal(ids[i], ids[kept - 1]))
+            ids[kept++] = ids[i];
+    return kept;
 }
 
 bool id_list_equal(const struct id_list *a, const struct id_list *b)

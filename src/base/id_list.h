@@ -49,6 +49,12 @@ bool id_list_contains(const struct id_list *list, struct slice id);
 /* The same for a sorted list, in logarithmic time. */
 bool id_list_sorted_contains(const struct id_list *list, struct slice id);
 
+/* Returns the place of the id in a sorted list, NULL if it is not there. */
+const struct slice *id_list_sorted_find(const struct id_list *list, struct slice id);
+
+/* Sorts ids and keeps each once. Returns how many are left. */
+size_t id_list_sort_unique(struct slice *ids, size_t count);
+
 /* Returns whether both lists hold the same ids in the same order. */
 bool id_list_equal(const struct id_list *a, const struct id_list *b);
 

@@ -94,6 +94,18 @@ static void sort_orders_by_bytes(void **state)
     id_list_free(&list);
 }
 
+static void sort_unique_keeps_each_id_once(void **state)
+{
+    (void)state;
+    struct slice ids[] = {SLICE("b"), SLICE("a"), SLICE("b"), SLICE("ab"), SLICE("a")};
+    struct id_list list = {ids, id_list_sort_unique(ids, 5)};
+    assert_int_equal(list.count, 3);
+    assert_ptr_equal(id_list_sorted_find(&list, SLICE("ab")), &ids[1]);
+    assert_ptr_equal(id_list_sorted_find(&list, SLICE("b")), &ids[2]);
+    assert_null(id_list_sorted_find(&list, SLICE("c")));
+    assert_int_equal(id_list_sort_unique(ids, 0), 0);
+}
+
 static void equal_lists_have_the_same_ids_in_order(void **state)
 {
     (void)state;
@@ -116,6 +128,7 @@ int main(void)
         cmocka_unit_test(pack_writes_exactly_its_bytes),
         cmocka_unit_test(pack_works_in_place),
         cmocka_unit_test(sort_orders_by_bytes),
+        cmocka_unit_test(sort_unique_keeps_each_id_once),
         cmocka_unit_test(equal_lists_have_the_same_ids_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,17 +69,12 @@ static bool has_requested_members(struct ledger_request *request, const struct l
 {
     const struct ledger_request_input *input = &request->input;
     struct slice *ids = ledger_request_alloc(request, (input->id_count + 1) * sizeof(*ids));
-    size_t count = 0;
     if (!ids)
         return false;
     if (input->id_count)
         memcpy(ids, input->ids, input->id_count * sizeof(*ids));
     ids[input->id_count] = input->user;
-    id_list_sort(&(struct id_list){ids, input->id_count + 1});
-    for (size_t i = 0; i <= input->id_count; i++)
-        if (i == 0 || !slice_equal(ids[i], ids[count - 1]))
-            ids[count++] = ids[i];
-    return id_list_equal(&(struct id_list){ids, count},
+    return id_list_equal(&(struct id_list){ids, id_list_sort_unique(ids, input->id_count + 1)},
                          &(struct id_list){chat->members, chat->member_count});
 }
 
