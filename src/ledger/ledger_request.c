@@ -183,6 +183,13 @@ uint64_t ledger_request_cost(const struct ledger_request *request)
     return ledger_request_user(request).len ? 1 + request->input.id_count - request->ids_done : 1;
 }
 
+/* ':' separates the parts of topics and of ids that clients once made from two user ids. */
+bool ledger_request_chat_is_reserved(struct slice chat)
+{
+    return slice_starts_with(chat, SLICE(LEDGER_CHAT_DIRECT_PREFIX)) ||
+           memchr(chat.data, ':', chat.len) != NULL;
+}
+
 bool ledger_request_writes(const struct ledger_request *request)
 {
     return operations[request->operation].writes;

@@ -282,6 +282,9 @@ struct slice ledger_request_user(const struct ledger_request *request);
  * requests, which it makes one at a time, cost 1. */
 uint64_t ledger_request_cost(const struct ledger_request *request);
 
+/* Returns whether no group may be created with this id: ids of direct chats are the server's to make. */
+bool ledger_request_chat_is_reserved(struct slice chat);
+
 bool ledger_request_writes(const struct ledger_request *request);
 const char *ledger_request_operation_name(enum ledger_operation operation);
 

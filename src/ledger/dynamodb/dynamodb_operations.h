@@ -36,6 +36,35 @@ enum ledger_status dynamodb_blocks_list(struct dynamodb_task *task);
 enum ledger_status dynamodb_calls_append(struct dynamodb_task *task);
 enum ledger_status dynamodb_calls_list(struct dynamodb_task *task);
 
+/* ---- dynamodb_chat_create.c ---- */
+
+enum ledger_status dynamodb_chat_create_group(struct dynamodb_task *task);
+enum ledger_status dynamodb_chat_create_direct(struct dynamodb_task *task);
+
+/* ---- dynamodb_chat_members.c ---- */
+
+enum ledger_status dynamodb_members_check(struct dynamodb_task *task);
+enum ledger_status dynamodb_members_add(struct dynamodb_task *task);
+enum ledger_status dynamodb_members_remove(struct dynamodb_task *task);
+
+/* ---- dynamodb_chat_roles.c ---- */
+
+enum ledger_status dynamodb_roles_admin_put(struct dynamodb_task *task);
+enum ledger_status dynamodb_roles_admin_delete(struct dynamodb_task *task);
+enum ledger_status dynamodb_roles_change_chat(struct dynamodb_task *task);
+
+/* ---- dynamodb_chats.c ---- */
+
+enum ledger_status dynamodb_chats_get(struct dynamodb_task *task);
+
+/* ---- dynamodb_chats_list.c ---- */
+
+enum ledger_status dynamodb_chats_list(struct dynamodb_task *task);
+
+/* Returns the ids of the user's first chats, accepted ones before others, by activity among each; sorted by bytes. */
+struct id_list dynamodb_chats_of_user(struct dynamodb_task *task, struct slice user,
+                                      uint32_t chats_max);
+
 /* ---- dynamodb_contacts.c ---- */
 
 enum ledger_status dynamodb_contacts_request_create(struct dynamodb_task *task);
@@ -49,6 +78,10 @@ enum ledger_status dynamodb_contacts_remove(struct dynamodb_task *task);
 /* Returns the ids behind `prefix` ("contact#") among the items of a user, sorted; `limit` 0: all. */
 struct id_list dynamodb_contacts_read_ids(struct dynamodb_task *task, struct slice user,
                                           const char *prefix, uint32_t limit);
+
+/* ---- dynamodb_cursors.c ---- */
+
+enum ledger_status dynamodb_cursors_put(struct dynamodb_task *task);
 
 /* ---- dynamodb_graph.c ---- */
 

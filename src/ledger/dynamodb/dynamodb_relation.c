@@ -2,7 +2,6 @@
 
 #include "base/id_list.h"
 #include "ledger/dynamodb/dynamodb_read.h"
-#include "ledger/dynamodb/dynamodb_write.h"
 
 /* ---- the pair's item ---- */
 
@@ -83,6 +82,16 @@ static unsigned write_pair(struct dynamodb_transaction *transaction,
                         DYNAMODB_TEXT("request_id", relation->request_id),
                         DYNAMODB_NUMBER("created_at_ms", relation->created_at_ms)),
         condition, values);
+}
+
+void dynamodb_relation_add_check(struct dynamodb_transaction *transaction,
+                                 const struct dynamodb_relation *relation)
+{
+    struct dynamodb_value tag = DYNAMODB_NUMBER(":tag", relation->tag);
+    dynamodb_transaction_check(
+        transaction, dynamodb_relation_key(transaction->task, relation->user, relation->other),
+        relation->tag ? "pair_tag = :tag" : "attribute_not_exists(user_id)",
+        (struct dynamodb_values){&tag, relation->tag ? 1 : 0});
 }
 
 /* ---- what is found by other ways ---- */

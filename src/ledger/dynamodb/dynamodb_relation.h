@@ -19,7 +19,7 @@
 #ifndef ROLLCALL_LEDGER_DYNAMODB_DYNAMODB_RELATION_H
 #define ROLLCALL_LEDGER_DYNAMODB_DYNAMODB_RELATION_H
 
-#include "ledger/dynamodb/dynamodb_item.h"
+#include "ledger/dynamodb/dynamodb_write.h"
 
 /* As one of the two, the user, sees it. */
 struct dynamodb_relation {
@@ -41,6 +41,10 @@ struct dynamodb_key dynamodb_relation_key(struct dynamodb_task *task, struct sli
 
 struct dynamodb_relation dynamodb_relation_read(const struct dynamodb_item *item, struct slice user,
                                                 struct slice other);
+
+/* Lets a transaction be written only if the relation is still the same. */
+void dynamodb_relation_add_check(struct dynamodb_transaction *transaction,
+                                 const struct dynamodb_relation *relation);
 
 /* Changes the relation in place and fills in the outcome of the request, which is empty before. */
 typedef enum ledger_status (*dynamodb_relation_decision)(struct ledger_request *request,

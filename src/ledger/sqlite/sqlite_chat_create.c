@@ -56,14 +56,6 @@ static void insert_chat(struct database *database, const struct ledger_request *
 
 /* ---- groups ---- */
 
-/* Ids of direct chats are the server's to make. ':' separates the parts of topics and of ids that clients once made
- * from two user ids. */
-static bool is_reserved_chat_id(struct slice id)
-{
-    return slice_starts_with(id, SLICE(LEDGER_CHAT_DIRECT_PREFIX)) ||
-           memchr(id.data, ':', id.len) != NULL;
-}
-
 /* Returns whether the chat has exactly the creator and the requested members. */
 static bool has_requested_members(struct ledger_request *request, const struct ledger_chat *chat)
 {
@@ -157,10 +149,11 @@ enum ledger_status sqlite_chat_create_group(struct database *database,
     if (sqlite_members_access(database, input->chat, SLICE_NONE) == LEDGER_OK) {
         enum ledger_status status = return_existing_chat(database, request);
         /* the same answer as for an id that is not in use, so that it reveals no chat */
-        return status == LEDGER_CONFLICT && is_reserved_chat_id(input->chat) ? LEDGER_INVALID
-                                                                             : status;
+        return status == LEDGER_CONFLICT && ledger_request_chat_is_reserved(input->chat)
+                   ? LEDGER_INVALID
+                   : status;
     }
-    if (is_reserved_chat_id(input->chat))
+    if (ledger_request_chat_is_reserved(input->chat))
         return LEDGER_INVALID;
     request->unfinished = sqlite_chat_drafts_reserve(database, input->chat);
     return request->unfinished ? LEDGER_OK : continue_group(database, request);
