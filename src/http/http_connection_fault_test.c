@@ -31,6 +31,8 @@ static const struct request {
     {"POST /v1/users/bob/deliver", "{\"any\":[\"thing\"]}", 202},
     {"GET /metrics", "", 200},
     {"GET /v1/friends?limit=2", "", 200},
+    {"GET /v1/friends?status=online", "", 200},
+    {"GET /v1/friends?in_call=false&after=bob", "", 200},
     {"GET /healthz", "", 200},
     {"GET /readyz", "", 200},
     {"GET /", "", 200},
@@ -103,6 +105,9 @@ static void requests_are_answered_or_the_connection_closed_when_out_of_memory(vo
     world_open(&world,
                WORLD_SETS("limits.settings_per_minute=0", "limits.rest_per_second_per_user=0",
                           "limits.reads_per_second_per_user=0"));
+    fake_ledger_befriend(&world.ledger, "alice", "bob");
+    fake_ledger_befriend(&world.ledger, "alice", "carol");
+    fake_ledger_befriend(&world.ledger, "alice", "dave");
     world_token(&world, "alice", "admin deliver", 3600000, token);
     for (int i = 0; i < 2; i++) {
         size_t n = 1;

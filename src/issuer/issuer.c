@@ -191,9 +191,11 @@ struct issuer *issuer_make(const struct issuer_options *options)
     issuer->options = *options;
     issuer->wake.on_open = on_issuer_woken;
     issuer->tick.fire = on_issuer_tick;
-    if (!loop_init(&issuer->loop) ||
-        !mailbox_init(&issuer->mailbox, &issuer->loop, MAILBOX_UNBOUNDED, issuer)) {
-        free(issuer); /* the process gives up, so nothing else is undone */
+    bool has_loop = loop_init(&issuer->loop);
+    if (!has_loop || !mailbox_init(&issuer->mailbox, &issuer->loop, MAILBOX_UNBOUNDED, issuer)) {
+        if (has_loop)
+            loop_free(&issuer->loop);
+        free(issuer);
         return NULL;
     }
     issuer->fetched_at_wall_ms = issuer->loop.clock.wall_ms;
