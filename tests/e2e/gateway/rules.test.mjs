@@ -1,7 +1,11 @@
 /** Alert rules, runbooks and dashboard agree with each other, and name only metrics that the server exports. */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
 import { metric, rest } from '../support/client.mjs';
 import { makeLedger } from '../support/ledger_server.mjs';
 import { startServer } from '../support/server.mjs';
@@ -43,6 +47,7 @@ const DEAD_LETTERS_MAX = 7;
 /** Functions over a range, and the type that each of them needs. */
 const RANGE_FUNCTIONS = { increase: 'counter', rate: 'counter', avg_over_time: 'gauge', max_over_time: 'gauge' };
 
+const run = promisify(execFile);
 const read = (path) => readFile(new URL(`../../../${path}`, import.meta.url), 'utf8');
 
 let server;
@@ -183,6 +188,18 @@ test('a single server has no Redis, DynamoDB or Kafka, and no alert fires becaus
   for (const { alert, expression } of rules) if (alert) firing.set(alert, await holds(expression));
   for (const alert of ['RedisUnavailable', 'LedgerUnavailable', 'FeedUnavailable']) assert.equal(firing.get(alert), false, alert);
   assert.deepEqual([...firing].filter(([, fires]) => fires), []);
+});
+
+test('promtool accepts the configuration of deploy/fleet/README.md, which scrapes often enough for every window', async (context) => {
+  const directory = await mkdtemp(join(tmpdir(), 'rollcall-promtool-'));
+  context.after(() => rm(directory, { recursive: true }));
+  const [, configuration] = /```yaml\n(.*?)```/s.exec(await read('deploy/fleet/README.md'));
+  await writeFile(join(directory, 'prometheus.yml'), configuration);
+  await writeFile(join(directory, 'prometheus_rules.yaml'), await read('deploy/prometheus_rules.yaml'));
+  await run('promtool', ['check', 'config', join(directory, 'prometheus.yml')]);
+  const seconds = Number(/scrape_interval: (\d+)s/.exec(configuration)[1]);
+  for (const { expression } of rules)
+    for (const [, minutes] of expression.matchAll(/\[(\d+)m\]/g)) assert.ok(4 * seconds <= 60 * minutes, expression);
 });
 
 test('the threshold of DeadLettersPileUp is the setting', async () => {
