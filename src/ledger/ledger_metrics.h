@@ -34,7 +34,6 @@ struct ledger_metrics {
     _Atomic uint64_t duplicates; /* appends that repeated an earlier one */
     _Atomic uint64_t appends;
     _Atomic uint64_t writes_done; /* writes that the store answered, also with a refusal */
-    _Atomic uint64_t transactions; /* that were tried */
     _Atomic uint64_t over_share;  /* refused: their user had too much waiting */
     _Atomic int64_t writes_waiting;
     _Atomic int64_t reads_waiting;

@@ -154,9 +154,13 @@ enum dynamodb_outcome dynamodb_transaction_commit(struct dynamodb_transaction *t
     struct buffer *out = &task->body;
     json_write_array_end(out);
     json_write_object_end(out);
-    ledger_count(&task->client->metrics->transactions);
+    struct ledger_metrics *metrics = task->client->metrics;
     enum dynamodb_outcome outcome = dynamodb_client_call(task, "TransactWriteItems");
-    if (outcome == DYNAMODB_REFUSED)
+    if (outcome == DYNAMODB_DONE)
+        ledger_count(&metrics->commits);
+    else if (outcome == DYNAMODB_FAILED)
+        ledger_count(&metrics->commit_failures);
+    else
         read_refusals(transaction);
     return task->failed ? DYNAMODB_FAILED : outcome;
 }
