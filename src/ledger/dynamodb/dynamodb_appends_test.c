@@ -186,7 +186,7 @@ static void test_messages_of_a_chat_share_transactions(void **state)
     struct fixture *fixture = *state;
     struct harness *h = &fixture->harness;
     const struct ledger_metrics *metrics = ledger_metrics(fixture->ledger);
-    uint64_t before = atomic_load(&metrics->transactions);
+    uint64_t before = atomic_load(&metrics->commits);
     for (int i = 0; i < GATHERED_MESSAGES; i++) {
         char text[16];
         snprintf(text, sizeof(text), "%d", i);
@@ -194,7 +194,7 @@ static void test_messages_of_a_chat_share_transactions(void **state)
     }
     harness_settle(h);
     assert_int_equal(h->statuses[LEDGER_OK], GATHERED_MESSAGES);
-    assert_true(atomic_load(&metrics->transactions) - before <= GATHERED_MESSAGES / 20);
+    assert_true(atomic_load(&metrics->commits) - before <= GATHERED_MESSAGES / 20);
     expect(harness_repair(h, "c", false), "ok 600/600");
 }
 
