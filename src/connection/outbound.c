@@ -139,6 +139,7 @@ static void outbound_drop_first(struct outbound *outbound)
         blob_drop(&first->blob);
         return;
     }
+    assert(first->blob);
     outbound->ring.bytes -= first->blob->len;
     blob_drop(&first->blob);
     outbound->ring.head++;
@@ -166,6 +167,7 @@ void outbound_drop_unsent(struct outbound *outbound)
         kept = 1;
     for (uint32_t i = kept; i < outbound->count; i++) {
         struct outbound_item *item = outbound_item_at(outbound, i);
+        assert(item->blob);
         if (outbound->ring_bits)
             outbound->ring.bytes -= item->blob->len;
         blob_drop(&item->blob);
