@@ -18,15 +18,14 @@ static void on_message_read(void *arg, struct slice chat, struct slice user,
 static bool compose_feed(struct gateway_messages *messages)
 {
     const struct gateway_messages_parts *parts = &messages->parts;
-    struct local_feed_options options = {
-        .ledger = parts->client,
-        .metrics = parts->metrics,
+    struct gateway_feed_parts feed = {
+        .config = parts->config,
+        .loop = parts->loop,
         .random = parts->random,
-        .replays = parts->replays,
-        .shared =
-            ledger_choice_is_remote(parts->config) || ledger_choice_is_dynamodb(parts->config),
-        .replay_page = parts->config->fanout.kafka.consumer.max_poll_records,
+        .metrics = parts->metrics,
+        .client = parts->client,
         .started_at_ms = parts->started_at_ms,
+        .replays = parts->replays,
     };
     messages->fanout = (struct fanout){
         .retry = &parts->config->fanout.retry,
@@ -36,8 +35,8 @@ static bool compose_feed(struct gateway_messages *messages)
         .delivery = parts->delivery,
         .metrics = parts->metrics,
     };
-    messages->feed = local_feed_make(&options, fanout_on_item, &messages->fanout);
-    return messages->feed && fanout_init(&messages->fanout, parts->hash_seed);
+    return fanout_init(&messages->fanout, parts->hash_seed) &&
+           gateway_feed_make(&messages->feed, &feed, fanout_on_item, &messages->fanout);
 }
 
 bool gateway_messages_make(struct gateway_messages *messages,
@@ -52,7 +51,7 @@ bool gateway_messages_make(struct gateway_messages *messages,
         .clock = &parts->loop->clock,
         .random = parts->random,
         .ledger = parts->client,
-        .feed = local_feed_producer(messages->feed),
+        .feed = messages->feed.producer,
         .metrics = parts->metrics,
         .on_sent = on_message_sent,
         .on_sent_arg = parts->typing,
@@ -69,7 +68,7 @@ void gateway_messages_start(struct gateway_messages *messages)
 
 void gateway_messages_tick(struct gateway_messages *messages)
 {
-    local_feed_tick(messages->feed);
+    gateway_feed_tick(&messages->feed);
 }
 
 static void sample_ledger(struct gateway_messages *messages)
@@ -90,42 +89,27 @@ static void sample_ledger(struct gateway_messages *messages)
                 (int64_t)atomic_load(&kept->duplicate_sequences));
 }
 
-static void sample_feed(struct gateway_messages *messages)
-{
-    struct metrics *metrics = messages->parts.metrics;
-    const struct config *config = messages->parts.config;
-    bool kafka = slice_starts_with(slice_of(config->feed.url), SLICE("kafka://"));
-    bool available = feed_available(messages->plane.feed);
-    metrics_set(metrics, METRIC_FEED_AVAILABLE, available);
-    metrics_set(metrics, METRIC_KAFKA_CONFIGURED, kafka);
-    metrics_set(metrics, METRIC_KAFKA_AVAILABLE, kafka && available);
-    metrics_set(metrics, METRIC_FANOUT_CONSUMER_LAG,
-                (int64_t)feed_lag(local_feed_consumer(messages->feed)));
-    metrics_set(metrics, METRIC_FANOUT_DLQ_THRESHOLD, config->fanout.dlq.alert_threshold_per_hour);
-}
-
 void gateway_messages_sample(struct gateway_messages *messages)
 {
     sample_ledger(messages);
-    sample_feed(messages);
+    gateway_feed_sample(&messages->feed);
 }
 
-bool gateway_messages_idle(const struct gateway_messages *messages)
+bool gateway_messages_idle(struct gateway_messages *messages)
 {
-    return message_plane_idle(&messages->plane) &&
-           local_feed_consumer(messages->feed)->under_way == 0;
+    return message_plane_idle(&messages->plane) && gateway_feed_leave(&messages->feed);
 }
 
 void gateway_messages_stop(struct gateway_messages *messages)
 {
     messages->plane.stopped = true;
     messages->fanout.stopped = true;
-    local_feed_stop(messages->feed);
+    gateway_feed_stop(&messages->feed);
 }
 
 void gateway_messages_free(struct gateway_messages *messages)
 {
     message_plane_free(&messages->plane);
     fanout_free(&messages->fanout);
-    local_feed_free(&messages->feed);
+    gateway_feed_free(&messages->feed);
 }

@@ -7,9 +7,9 @@
 #ifndef ROLLCALL_APP_GATEWAY_MESSAGES_H
 #define ROLLCALL_APP_GATEWAY_MESSAGES_H
 
+#include "app/gateway_feed.h"
 #include "app/ledger_expiry.h"
 #include "chats/chat_plane.h"
-#include "feed/local/local_feed.h"
 #include "messages/message_plane.h"
 #include "net/loop.h"
 #include "routing/fanout.h"
@@ -35,11 +35,11 @@ struct gateway_messages {
     struct gateway_messages_parts parts;
     struct message_plane plane;
     struct fanout fanout;
-    struct local_feed *feed;
+    struct gateway_feed feed;
     struct ledger_expiry expiry;
 };
 
-/* Returns false when out of memory. */
+/* Returns false when out of memory, or when the feed cannot be made. */
 bool gateway_messages_make(struct gateway_messages *messages,
                            const struct gateway_messages_parts *parts);
 
@@ -52,8 +52,8 @@ void gateway_messages_tick(struct gateway_messages *messages);
 /* Sets the gauges. */
 void gateway_messages_sample(struct gateway_messages *messages);
 
-/* Returns true when no operation is pending. */
-bool gateway_messages_idle(const struct gateway_messages *messages);
+/* Leaves the consumers of the feed. Returns true when no operation is pending; call it until then. */
+bool gateway_messages_idle(struct gateway_messages *messages);
 
 /* The gateway's thread is about to end: send, deliver and publish nothing more. */
 void gateway_messages_stop(struct gateway_messages *messages);

@@ -5,6 +5,7 @@
 #include "app/commands/repair_command.h"
 #include "app/commands/tables_command.h"
 #include "app/commands/token_command.h"
+#include "app/commands/topics_command.h"
 #include "app/serve_options.h"
 #include "app/server.h"
 
@@ -39,6 +40,7 @@ static const struct command {
     {"repair", repair_command},
     {"dead-letters", dead_letters_command},
     {"tables", tables_command},
+    {"topics", topics_command},
     {"serve", serve_command},
     {"ledger", ledger_command},
     {"token", token_command},

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { SERVE = 1, LEDGER = 2, BOTH = SERVE | LEDGER };
+enum { SERVE = 1, LEDGER = 2, TOPICS = 4, BOTH = SERVE | LEDGER, ALL = BOTH | TOPICS };
 
 enum { HOST_NAME_KEPT_MAX = 40, NODE_ID_BYTES = 64 };
 
@@ -25,7 +25,7 @@ struct option {
 };
 
 static const struct option options[] = {
-    {"--config", "FILE", NULL, NAMES_FILE, BOTH, "read settings from a YAML file"},
+    {"--config", "FILE", NULL, NAMES_FILE, ALL, "read settings from a YAML file"},
     {"--dev", NULL, "dev", SETS_VALUE, SERVE, "for a laptop: loopback only, keys are generated"},
     {"--listen", "HOST:PORT", "gateway.listen", SETS_VALUE, SERVE, "serve clients here"},
     {"--node-id", "NAME", "gateway.node_id", SETS_VALUE, SERVE, "name of this gateway"},
@@ -34,15 +34,16 @@ static const struct option options[] = {
      "where presence is kept: memory, redis://HOST:PORT[/DB] or redis-cluster://HOST:PORT,..."},
     {"--ledger", "URL", "ledger.url", SETS_VALUE, BOTH,
      "where durable data is kept: sqlite:PATH, or remote://HOST:PORT for serve"},
-    {"--feed", "URL", "feed.url", SETS_VALUE, SERVE, "how messages reach the fan-out: local"},
+    {"--feed", "URL", "feed.url", SETS_VALUE, SERVE | TOPICS,
+     "how messages reach the fan-out: local or kafka://HOST:PORT,..."},
     {"--peer-listen", "HOST:PORT", "peer.listen", SETS_VALUE, BOTH, "serve peer links here"},
     {"--peers", "HOST:PORT,...", "peer.peers", SETS_VALUE, SERVE, "other processes, to link with"},
     {"--jwt-keys", "FILE", "auth.keys_file", SETS_VALUE, SERVE, "keys of tokens, PEM or JWKS"},
     {"--data-dir", "DIR", "data_dir", SETS_VALUE, BOTH, "development keys and the SQLite file"},
-    {"--set", "KEY=VALUE", NULL, ASSIGNS, BOTH, "any setting; may be repeated"},
-    {"--print-config", NULL, NULL, PRINTS_CONFIG, BOTH, "print the effective settings and exit"},
+    {"--set", "KEY=VALUE", NULL, ASSIGNS, ALL, "any setting; may be repeated"},
+    {"--print-config", NULL, NULL, PRINTS_CONFIG, ALL, "print the effective settings and exit"},
     {"--config-reference", NULL, NULL, PRINTS_REFERENCE, SERVE, NULL},
-    {"--help", NULL, NULL, PRINTS_HELP, BOTH, "print this and exit"},
+    {"--help", NULL, NULL, PRINTS_HELP, ALL, "print this and exit"},
 };
 
 #define OPTION_COUNT (sizeof(options) / sizeof(options[0]))
@@ -58,6 +59,9 @@ static const struct command commands[] = {
     {"ledger", LEDGER,
      "Runs the ledger as a process of its own, for gateways with\n"
      "--ledger remote://HOST:PORT."},
+    {"topics", TOPICS,
+     "Makes (rollcall topics create) or looks at (rollcall topics check) the topics of\n"
+     "a feed on Kafka. See durability.kafka.partitions and durability.kafka.replication."},
 };
 
 /* A parsed command line. The arrays have capacity for every argument. */
@@ -88,6 +92,7 @@ void serve_options_write_usage(FILE *out)
           "  repair CHAT                       restore the counter of a halted chat\n"
           "  dead-letters                      list or replay what could not be fanned out\n"
           "  tables                            create or check the tables of a ledger on DynamoDB\n"
+          "  topics                            create or check the topics of a feed on Kafka\n"
           "\n"
           "  --help                            print this; after a command, its options\n"
           "  --version                         print the version\n"
@@ -197,6 +202,8 @@ static const char *missing_serve_requirement(const struct command *command,
                    ? NULL
                    : "no keys to verify tokens with: give --jwt-keys FILE "
                      "(auth.keys_file) or auth.jwks_url, or --dev on a laptop";
+    if (command->bit != LEDGER)
+        return NULL;
     if (config->peer.listen[0] == '\0')
         return "ledger needs --peer-listen HOST:PORT (peer.listen)";
     if (config->peer.secret[0] == '\0')

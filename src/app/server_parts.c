@@ -2,6 +2,7 @@
 
 #include "app/ledger_choice.h"
 #include "auth/keys/dev_keys.h"
+#include "feed/kafka/kafka_topics.h"
 #include "log/log.h"
 #include "socketio/handover.h"
 
@@ -143,11 +144,26 @@ static bool make_server_state(struct server_parts *parts)
            server_parts_fail("start", error);
 }
 
-/* A backend that the configuration names and this build does not have is an error. */
+/* Without brokers the server starts all the same: presence and connections do not need them. */
+static bool check_server_topics(const struct config *config)
+{
+    char error[KAFKA_CLIENT_ERROR_TEXT_MAX];
+    switch (kafka_topics_check(config, NULL, error)) {
+    case KAFKA_TOPICS_WRONG:
+        return server_parts_fail("feed", error);
+    case KAFKA_TOPICS_NO_BROKERS:
+        log_warn("kafka_unavailable", "error=%s", log_sentence(slice_of(error)));
+        break;
+    case KAFKA_TOPICS_OK:
+        break;
+    }
+    return true;
+}
+
 static bool check_server_backends(const struct config *config)
 {
-    if (!slice_is(slice_of(config->feed.url), "local"))
-        return server_parts_fail(config->feed.url, "this build has the feed \"local\" only");
+    if (kafka_client_brokers(config) && !check_server_topics(config))
+        return false;
     bool has_links = config->peer.listen[0] || config->peer.peers.count;
     if (has_links && slice_is(slice_of(config->state.url), "memory"))
         log_warn(

@@ -57,6 +57,7 @@ struct config_list {
 
 enum timing_profile { TIMING_REALTIME, TIMING_STANDARD, TIMING_RELAXED };
 enum kafka_acks { KAFKA_ACKS_ALL, KAFKA_ACKS_LEADER, KAFKA_ACKS_NONE };
+enum kafka_sasl { KAFKA_SASL_NONE, KAFKA_SASL_PLAIN, KAFKA_SASL_SCRAM_256, KAFKA_SASL_SCRAM_512 };
 
 /* How often an operation is tried, and the waits between the attempts. */
 struct config_retry {
@@ -226,12 +227,24 @@ struct config_dynamodb {
 struct config_durability {
     struct config_dynamodb dynamodb;
     struct {
+        const char *topic; /* of the events */
+        uint32_t partitions;
+        uint32_t replication;
         struct {
             enum kafka_acks acks;
             int64_t timeout_ms;
             uint32_t retries;
             int64_t retry_backoff_ms;
         } producer;
+        struct {
+            const char *ca_file; /* empty: those of the system */
+            const char *certificate_file;
+            const char *key_file;
+            enum kafka_sasl sasl_mechanism;
+            const char *username;
+            const char *password;
+            const char *password_file;
+        } security;
     } kafka;
 };
 
@@ -241,8 +254,10 @@ struct config_fanout {
             const char *group_id;
             uint32_t max_poll_records;
             bool enable_auto_commit;
+            int64_t session_timeout_ms;
         } consumer;
     } kafka;
+    bool in_gateway; /* with a Kafka feed: the gateways consume it */
     struct config_retry retry;
     struct {
         const char *topic;
@@ -272,7 +287,7 @@ struct config {
         const char *http_listen; /* of rollcall ledger; empty: none */
     } ledger;
     struct {
-        const char *url; /* local, kafka://… */
+        const char *url; /* local, kafka://…, kafka+ssl://… */
     } feed;
     struct config_peer peer;
     struct config_socketio socketio;

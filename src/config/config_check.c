@@ -116,7 +116,10 @@ bool config_check(const struct config *config, struct config_error *error)
             describe_broken_config_order(&order_rules[i], config, error);
             return false;
         }
-    return check_config_tls("gateway.tls", config->gateway.tls.certificate_file,
+    return check_config_tls("durability.kafka.security",
+                            config->durability.kafka.security.certificate_file,
+                            config->durability.kafka.security.key_file, error) &&
+           check_config_tls("gateway.tls", config->gateway.tls.certificate_file,
                             config->gateway.tls.key_file, error) &&
            check_config_tls("peer.tls", config->peer.tls.certificate_file,
                             config->peer.tls.key_file, error) &&
@@ -142,7 +145,7 @@ size_t config_warnings(const struct config *config, struct config_error out[CONF
         if (order_rules[i].consequence && !config_order_holds(&order_rules[i], config))
             describe_broken_config_order(&order_rules[i], config, &out[count++]);
     bool has_peers = config->peer.listen[0] != '\0' || config->peer.peers.count > 0;
-    bool has_kafka = slice_starts_with(slice_of(config->feed.url), SLICE("kafka://"));
+    bool has_kafka = slice_starts_with(slice_of(config->feed.url), SLICE("kafka"));
     count = add_config_warning(out, count, has_peers && config->peer.secret[0] == '\0',
                                "peer.secret is empty: peer links are off");
     count = add_config_warning(

@@ -65,7 +65,8 @@ static bool is_ledger_url_setting(struct slice text)
 
 static bool is_feed_url_setting(struct slice text)
 {
-    return slice_is(text, "local") || setting_has_url_scheme(text, "kafka://");
+    return slice_is(text, "local") || setting_has_url_scheme(text, "kafka://") ||
+           setting_has_url_scheme(text, "kafka+ssl://");
 }
 
 static bool is_network_setting(struct slice text)
@@ -112,9 +113,10 @@ const struct setting_rule setting_rule_origin = {is_origin_setting,
 const struct setting_rule setting_rule_state_url = {
     is_state_url_setting, "memory, redis://HOST:PORT[/DB] or redis-cluster://HOST:PORT,HOST:PORT"};
 const struct setting_rule setting_rule_ledger_url = {
-    is_ledger_url_setting, "sqlite:PATH, remote://HOST:PORT or dynamodb://REGION[?endpoint=URL&prefix=NAME&ca=FILE]"};
-const struct setting_rule setting_rule_feed_url = {is_feed_url_setting,
-                                                   "local or kafka://HOST:PORT,…"};
+    is_ledger_url_setting,
+    "sqlite:PATH, remote://HOST:PORT or dynamodb://REGION[?endpoint=URL&prefix=NAME&ca=FILE]"};
+const struct setting_rule setting_rule_feed_url = {
+    is_feed_url_setting, "local, or kafka://HOST:PORT,… or kafka+ssl://HOST:PORT,…"};
 const struct setting_rule setting_rule_jwks_url = {
     is_jwks_url_setting, "https://HOST[:PORT]/PATH, http:// with a loopback host, or nothing"};
 const struct setting_rule setting_rule_not_empty = {is_not_empty_setting, "text that is not empty"};

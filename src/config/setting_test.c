@@ -160,6 +160,7 @@ static void text_follows_its_rule(void **state)
     expect_stored("ledger.url", "dynamodb://eu-west-1", "\"dynamodb://eu-west-1\"");
     EXPECT_REFUSED("ledger.url", "postgres://h");
     expect_stored("feed.url", "kafka://a:1", "\"kafka://a:1\"");
+    expect_stored("feed.url", "kafka+ssl://a:1,b:2", "\"kafka+ssl://a:1,b:2\"");
     EXPECT_REFUSED("feed.url", "nats://a:1");
     expect_described("gateway.listen", "HOST:PORT or [IPV6]:PORT");
 }
