@@ -1,6 +1,6 @@
 /** The files of deploy/ for AWS: they say what the program says. */
 import assert from 'node:assert/strict';
-import { readdir, readFile } from 'node:fs/promises';
+import { access, readdir, readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { rollcall } from '../support/server.mjs';
@@ -57,4 +57,10 @@ test('`rollcall tables` explains wrong arguments', async () => {
   const { code, stderr } = await rollcall('tables', 'check', '--ledger', 'sqlite:x');
   assert.equal(code, 1);
   assert.match(stderr, /expected dynamodb:\/\/REGION/);
+});
+
+test('every file that docs/AWS.md names exists', async () => {
+  const names = [...(await read('docs/AWS.md')).matchAll(/`((?:src|tests|deploy)\/[\w/.]+)`/g)].map(([, name]) => name);
+  assert.ok(names.length >= 10, `${names}`);
+  await Promise.all(names.map((name) => access(path(name))));
 });
