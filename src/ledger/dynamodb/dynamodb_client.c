@@ -158,7 +158,7 @@ static enum dynamodb_outcome fail_dynamodb_task(struct dynamodb_task *task, cons
 enum dynamodb_outcome dynamodb_client_call(struct dynamodb_task *task, const char *target)
 {
     struct dynamodb_tries tries = {0};
-    if (task->body.failed)
+    if (task->body.failed || task->request->exhausted) /* the body is not what was meant */
         task->failed = true;
     while (!task->failed && !task->invalid) {
         enum dynamodb_error error = try_dynamodb_call(task, target);

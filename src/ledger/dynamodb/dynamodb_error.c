@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { HTTP_OK = 200, HTTP_UNAVAILABLE = 503 };
+
 struct error_meaning {
     const char *name;
     enum dynamodb_error error;
@@ -22,10 +24,14 @@ static const struct error_meaning meanings[] = {
     {"TransactionConflictException", DYNAMODB_ERROR_CONFLICT},
     {"TransactionConflict", DYNAMODB_ERROR_CONFLICT},
     {"TransactionInProgressException", DYNAMODB_ERROR_CONFLICT},
+    {"ReplicatedWriteConflictException", DYNAMODB_ERROR_CONFLICT},
     {"InternalServerError", DYNAMODB_ERROR_UNKNOWN},
+    {"InternalFailure", DYNAMODB_ERROR_UNKNOWN},
     {"ExpiredTokenException", DYNAMODB_ERROR_CREDENTIALS},
     {"UnrecognizedClientException", DYNAMODB_ERROR_CREDENTIALS},
+    {"IncompleteSignatureException", DYNAMODB_ERROR_CREDENTIALS},
     {"InvalidSignatureException", DYNAMODB_ERROR_CREDENTIALS},
+    {"MissingAuthenticationToken", DYNAMODB_ERROR_CREDENTIALS},
     {"MissingAuthenticationTokenException", DYNAMODB_ERROR_CREDENTIALS},
     {"AccessDeniedException", DYNAMODB_ERROR_CREDENTIALS},
     {"ServiceUnavailable", DYNAMODB_ERROR_UNAVAILABLE},
@@ -110,7 +116,7 @@ enum dynamodb_error dynamodb_error_of(unsigned http_status, struct slice answer,
     name[0] = '\0';
     if (http_status == 0)
         return DYNAMODB_ERROR_UNKNOWN;
-    if (http_status == 200)
+    if (http_status == HTTP_OK)
         return DYNAMODB_ERROR_NONE;
     struct json json;
     char *copy =
@@ -121,7 +127,7 @@ enum dynamodb_error dynamodb_error_of(unsigned http_status, struct slice answer,
     json_init(&json, copy, answer.len);
     enum dynamodb_error error = read_error(&json, http_status, name);
     /* An answer that is not DynamoDB's comes from something between: its outcome is unknown if that had trouble. */
-    if (!json_done(&json) && http_status == 500)
+    if (!json_done(&json) && http_status >= 500 && http_status != HTTP_UNAVAILABLE)
         error = DYNAMODB_ERROR_UNKNOWN;
     free(copy);
     return error;

@@ -89,11 +89,18 @@ struct slice dynamodb_join(struct dynamodb_task *task, const char *prefix, struc
     return (struct slice){joined, prefix_len + text.len};
 }
 
+/* An id may hold any byte, also 0, so the parts are copied by their lengths. */
 struct slice dynamodb_pair(struct dynamodb_task *task, struct slice first, struct slice second)
 {
-    char prefix[PAIR_PREFIX_MAX + LEDGER_ID_BYTES_MAX];
-    snprintf(prefix, sizeof(prefix), "%zu:%.*s:", first.len, SLICE_FORMAT(first));
-    return dynamodb_join(task, prefix, second);
+    char *pair =
+        ledger_request_alloc(task->request, PAIR_PREFIX_MAX + first.len + 1 + second.len);
+    if (!pair)
+        return SLICE_NONE;
+    char *end = pair + snprintf(pair, PAIR_PREFIX_MAX, "%zu:", first.len);
+    slice_copy_to(&end, first);
+    *end++ = ':';
+    slice_copy_to(&end, second);
+    return (struct slice){pair, (size_t)(end - pair)};
 }
 
 /* ---- reading ---- */
