@@ -92,8 +92,7 @@ struct slice dynamodb_join(struct dynamodb_task *task, const char *prefix, struc
 /* An id may hold any byte, also 0, so the parts are copied by their lengths. */
 struct slice dynamodb_pair(struct dynamodb_task *task, struct slice first, struct slice second)
 {
-    char *pair =
-        ledger_request_alloc(task->request, PAIR_PREFIX_MAX + first.len + 1 + second.len);
+    char *pair = ledger_request_alloc(task->request, PAIR_PREFIX_MAX + first.len + 1 + second.len);
     if (!pair)
         return SLICE_NONE;
     char *end = pair + snprintf(pair, PAIR_PREFIX_MAX, "%zu:", first.len);
