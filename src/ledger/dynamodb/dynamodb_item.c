@@ -79,14 +79,14 @@ void dynamodb_write_item(struct dynamodb_task *task, const struct dynamodb_key *
 
 struct slice dynamodb_join(struct dynamodb_task *task, const char *prefix, struct slice text)
 {
-    size_t prefix_len = strlen(prefix);
-    char *joined = ledger_request_alloc(task->request, prefix_len + text.len + 1);
+    struct slice head = slice_of(prefix);
+    char *joined = ledger_request_alloc(task->request, head.len + text.len);
     if (!joined)
         return SLICE_NONE;
-    memcpy(joined, prefix, prefix_len);
-    if (text.len)
-        memcpy(joined + prefix_len, text.data, text.len);
-    return (struct slice){joined, prefix_len + text.len};
+    char *end = joined;
+    slice_copy_to(&end, head);
+    slice_copy_to(&end, text);
+    return (struct slice){joined, head.len + text.len};
 }
 
 /* An id may hold any byte, also 0, so the parts are copied by their lengths. */
