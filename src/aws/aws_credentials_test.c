@@ -1,13 +1,11 @@
 /* When keys are renewed, what happens when that fails, and what stands in the log. */
 #include "support/aws_credentials_fixture.h"
 
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -203,12 +201,6 @@ static void test_client_may_be_freed_before_the_credentials(void **state)
 
 /* ---- the log ---- */
 
-static void read_log(int fd, char *out, size_t size)
-{
-    ssize_t got = pread(fd, out, size - 1, 0);
-    out[got > 0 ? got : 0] = '\0';
-}
-
 static size_t count_lines_with(const char *log, const char *text)
 {
     size_t count = 0;
@@ -220,12 +212,7 @@ static size_t count_lines_with(const char *log, const char *text)
 static void test_log_tells_each_step_once_and_no_secret(void **state)
 {
     struct aws_credentials_fixture *fixture = *state;
-    static char log[32 * 1024];
-    char path[128];
-    int saved = dup(STDERR_FILENO);
-    snprintf(path, sizeof(path), "%s/log", fixture->folder);
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-    dup2(fd, STDERR_FILENO);
+    aws_credentials_fixture_capture_log(fixture);
     begin_with_keys(fixture, HOUR_MS);
     aws_credentials_fixture_pass(fixture, HOUR_MS - 15 * MINUTE_MS);
     for (int i = 0; i < 3; i++)
@@ -238,10 +225,7 @@ static void test_log_tells_each_step_once_and_no_secret(void **state)
         pass_until_failure(fixture);
     answer_with_keys(fixture, "SECOND", HOUR_MS);
     aws_credentials_fixture_await(fixture, fixture->changes + 1);
-    dup2(saved, STDERR_FILENO);
-    close(saved);
-    read_log(fd, log, sizeof(log));
-    close(fd);
+    const char *log = aws_credentials_fixture_end_log(fixture);
     assert_int_equal(count_lines_with(log, "aws_credentials_renewed source=container"), 2);
     assert_int_equal(count_lines_with(log, "aws_credentials_not_renewed source=container"), 1);
     assert_int_equal(count_lines_with(log, "aws_credentials_ending source=container"), 1);

@@ -3,6 +3,7 @@
 #include "text/time_text.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -89,6 +90,8 @@ static void remove_folder(const char *folder)
 int aws_credentials_fixture_tear_down(void **state)
 {
     struct aws_credentials_fixture *fixture = *state;
+    if (fixture->log_fd) /* the test failed meanwhile */
+        aws_credentials_fixture_end_log(fixture);
     aws_credentials_free(&fixture->credentials);
     assert_null(fixture->credentials);
     http_client_free(&fixture->http);
@@ -160,6 +163,28 @@ const char *aws_credentials_fixture_time(struct aws_credentials_fixture *fixture
     time_text_write(text, clock.wall_ms + from_now_ms);
     text[TIME_TEXT_LEN] = '\0';
     return text;
+}
+
+void aws_credentials_fixture_capture_log(struct aws_credentials_fixture *fixture)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "%s/log", fixture->folder);
+    fixture->stderr_fd = dup(STDERR_FILENO);
+    fixture->log_fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    assert_true(fixture->log_fd > 0);
+    dup2(fixture->log_fd, STDERR_FILENO);
+}
+
+const char *aws_credentials_fixture_end_log(struct aws_credentials_fixture *fixture)
+{
+    static char log[32 * 1024];
+    dup2(fixture->stderr_fd, STDERR_FILENO);
+    close(fixture->stderr_fd);
+    ssize_t got = pread(fixture->log_fd, log, sizeof(log) - 1, 0);
+    close(fixture->log_fd);
+    fixture->log_fd = 0;
+    log[got > 0 ? got : 0] = '\0';
+    return log;
 }
 
 void aws_credentials_fixture_answer(struct aws_credentials_fixture *fixture, const char *status,

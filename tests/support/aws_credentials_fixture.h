@@ -15,6 +15,8 @@ struct aws_credentials_fixture {
     struct aws_credentials *credentials;
     size_t changes; /* calls of on_changed */
     char folder[64];
+    int log_fd;    /* of the captured log; 0: none */
+    int stderr_fd; /* kept meanwhile */
 };
 
 /* Clears the variables of AWS, and starts everything but the credentials. Hooks of cmocka; *state is the fixture. */
@@ -40,6 +42,12 @@ const char *aws_credentials_fixture_file(struct aws_credentials_fixture *fixture
 /* Returns "2026-…Z" for `from_now_ms` from the loop's wall clock, valid until the next call. */
 const char *aws_credentials_fixture_time(struct aws_credentials_fixture *fixture,
                                          int64_t from_now_ms);
+
+/* From here on the log goes into a file of the fixture's folder, until the next function. */
+void aws_credentials_fixture_capture_log(struct aws_credentials_fixture *fixture);
+
+/* Ends that and returns the captured text, valid until the next call. */
+const char *aws_credentials_fixture_end_log(struct aws_credentials_fixture *fixture);
 
 /* Makes the server answer the next request with this status and body. The answer lives as long as the fixture. */
 void aws_credentials_fixture_answer(struct aws_credentials_fixture *fixture, const char *status,
