@@ -57,13 +57,13 @@ struct local_feed *local_feed_make(const struct local_feed_options *options,
 void local_feed_free(struct local_feed **feed);
 
 /* The halves last as long as the feed. */
-struct feed_producer *local_feed_producer(struct local_feed *feed);
-struct feed_consumer *local_feed_consumer(struct local_feed *feed);
+struct feed_producer *local_feed_producer(struct local_feed *self);
+struct feed_consumer *local_feed_consumer(struct local_feed *self);
 
 /* Replays what is due. Call it periodically. */
-void local_feed_tick(struct local_feed *feed);
+void local_feed_tick(struct local_feed *self);
 
 /* Stops the feed: it starts no more operations of the ledger and refuses to publish. */
-void local_feed_stop(struct local_feed *feed);
+void local_feed_stop(struct local_feed *self);
 
 #endif
