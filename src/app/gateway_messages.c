@@ -1,8 +1,6 @@
 #include "app/gateway_messages.h"
 
 #include "app/ledger_choice.h"
-#include "ledger/breaker_ledger.h"
-#include "ledger/ledger_metrics.h"
 
 static void on_message_sent(void *arg, struct slice chat, struct slice user)
 {
@@ -71,27 +69,9 @@ void gateway_messages_tick(struct gateway_messages *messages)
     gateway_feed_tick(&messages->feed);
 }
 
-static void sample_ledger(struct gateway_messages *messages)
-{
-    struct metrics *metrics = messages->parts.metrics;
-    const struct ledger_metrics *kept = ledger_metrics(messages->parts.ledger);
-    bool dynamodb = ledger_choice_is_dynamodb(messages->parts.config);
-    bool available = atomic_load(&kept->available);
-    metrics_set(metrics, METRIC_CIRCUIT_BREAKER_OPEN,
-                breaker_ledger_state(messages->parts.ledger) != BREAKER_CLOSED);
-    metrics_set(metrics, METRIC_LEDGER_AVAILABLE, available);
-    metrics_set(metrics, METRIC_DYNAMODB_CONFIGURED, dynamodb);
-    metrics_set(metrics, METRIC_DYNAMODB_AVAILABLE, dynamodb && available);
-    metrics_set(metrics, METRIC_DYNAMODB_THROTTLE_COUNT, (int64_t)atomic_load(&kept->throttles));
-    metrics_set(metrics, METRIC_TRANSACTION_COMMITS, (int64_t)atomic_load(&kept->commits));
-    metrics_set(metrics, METRIC_TRANSACTION_CONFLICTS, (int64_t)atomic_load(&kept->conflicts));
-    metrics_set(metrics, METRIC_DUPLICATE_SEQUENCE,
-                (int64_t)atomic_load(&kept->duplicate_sequences));
-}
-
 void gateway_messages_sample(struct gateway_messages *messages)
 {
-    sample_ledger(messages);
+    ledger_choice_sample(messages->parts.ledger, messages->parts.config, messages->parts.metrics);
     gateway_feed_sample(&messages->feed);
 }
 

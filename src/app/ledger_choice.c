@@ -3,6 +3,7 @@
 #include "config/address.h"
 #include "ledger/breaker_ledger.h"
 #include "ledger/dynamodb/dynamodb_ledger.h"
+#include "ledger/ledger_metrics.h"
 #include "ledger/remote/remote_ledger.h"
 #include "ledger/sqlite/sqlite_ledger.h"
 #include "net/tls.h"
@@ -118,4 +119,22 @@ struct ledger *ledger_choice_open_with_breaker(const struct config *config,
         return NULL;
     struct ledger *guarded = breaker_ledger_make(ledger, &limits, breaker_clock_ms);
     return guarded ? guarded : explain_choice_failure(error, "start", "out of memory");
+}
+
+void ledger_choice_sample(struct ledger *ledger, const struct config *config,
+                          struct metrics *metrics)
+{
+    const struct ledger_metrics *kept = ledger_metrics(ledger);
+    bool dynamodb = ledger_choice_is_dynamodb(config);
+    bool available = atomic_load(&kept->available);
+    metrics_set(metrics, METRIC_CIRCUIT_BREAKER_OPEN,
+                breaker_ledger_state(ledger) != BREAKER_CLOSED);
+    metrics_set(metrics, METRIC_LEDGER_AVAILABLE, available);
+    metrics_set(metrics, METRIC_DYNAMODB_CONFIGURED, dynamodb);
+    metrics_set(metrics, METRIC_DYNAMODB_AVAILABLE, dynamodb && available);
+    metrics_set(metrics, METRIC_DYNAMODB_THROTTLE_COUNT, (int64_t)atomic_load(&kept->throttles));
+    metrics_set(metrics, METRIC_TRANSACTION_COMMITS, (int64_t)atomic_load(&kept->commits));
+    metrics_set(metrics, METRIC_TRANSACTION_CONFLICTS, (int64_t)atomic_load(&kept->conflicts));
+    metrics_set(metrics, METRIC_DUPLICATE_SEQUENCE,
+                (int64_t)atomic_load(&kept->duplicate_sequences));
 }

@@ -7,6 +7,7 @@
 
 #include "config/config.h"
 #include "ledger/ledger.h"
+#include "metrics/metrics.h"
 
 #include <stdbool.h>
 
@@ -26,5 +27,9 @@ struct ledger *ledger_choice_open(const struct config *config,
 /* The same behind a circuit breaker, which all workers of the process share: a failure seen by one protects all. */
 struct ledger *ledger_choice_open_with_breaker(const struct config *config,
                                                char error[LEDGER_CHOICE_ERROR_TEXT_MAX]);
+
+/* Sets the gauges of such a ledger. */
+void ledger_choice_sample(struct ledger *ledger, const struct config *config,
+                          struct metrics *metrics);
 
 #endif

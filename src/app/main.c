@@ -1,6 +1,7 @@
 /* Chooses the command; each command parses its own arguments. */
 #include "app/commands/check_command.h"
 #include "app/commands/dead_letters_command.h"
+#include "app/commands/fanout_command.h"
 #include "app/commands/ledger_command.h"
 #include "app/commands/repair_command.h"
 #include "app/commands/tables_command.h"
@@ -43,6 +44,7 @@ static const struct command {
     {"topics", topics_command},
     {"serve", serve_command},
     {"ledger", ledger_command},
+    {"fanout", fanout_command},
     {"token", token_command},
     {"help", help_command},
     {"--help", help_command},

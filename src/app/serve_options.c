@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { SERVE = 1, LEDGER = 2, TOPICS = 4, BOTH = SERVE | LEDGER, ALL = BOTH | TOPICS };
+enum { SERVE = 1, LEDGER = 2, TOPICS = 4, FANOUT = 8, ALL = SERVE | LEDGER | TOPICS | FANOUT };
 
 enum { HOST_NAME_KEPT_MAX = 40, NODE_ID_BYTES = 64 };
 
@@ -28,18 +28,22 @@ static const struct option options[] = {
     {"--config", "FILE", NULL, NAMES_FILE, ALL, "read settings from a YAML file"},
     {"--dev", NULL, "dev", SETS_VALUE, SERVE, "for a laptop: loopback only, keys are generated"},
     {"--listen", "HOST:PORT", "gateway.listen", SETS_VALUE, SERVE, "serve clients here"},
-    {"--node-id", "NAME", "gateway.node_id", SETS_VALUE, SERVE, "name of this gateway"},
-    {"--workers", "N", "gateway.workers", SETS_VALUE, SERVE, "worker threads; 0 is one per core"},
-    {"--state", "URL", "state.url", SETS_VALUE, SERVE,
+    {"--node-id", "NAME", "gateway.node_id", SETS_VALUE, SERVE | FANOUT, "name of this process"},
+    {"--workers", "N", "gateway.workers", SETS_VALUE, SERVE | FANOUT,
+     "worker threads; 0 is one per core"},
+    {"--state", "URL", "state.url", SETS_VALUE, SERVE | FANOUT,
      "where presence is kept: memory, redis://HOST:PORT[/DB] or redis-cluster://HOST:PORT,..."},
-    {"--ledger", "URL", "ledger.url", SETS_VALUE, BOTH,
+    {"--ledger", "URL", "ledger.url", SETS_VALUE, SERVE | LEDGER | FANOUT,
      "where durable data is kept: sqlite:PATH, or remote://HOST:PORT for serve"},
-    {"--feed", "URL", "feed.url", SETS_VALUE, SERVE | TOPICS,
+    {"--feed", "URL", "feed.url", SETS_VALUE, SERVE | TOPICS | FANOUT,
      "how messages reach the fan-out: local or kafka://HOST:PORT,..."},
-    {"--peer-listen", "HOST:PORT", "peer.listen", SETS_VALUE, BOTH, "serve peer links here"},
-    {"--peers", "HOST:PORT,...", "peer.peers", SETS_VALUE, SERVE, "other processes, to link with"},
+    {"--peer-listen", "HOST:PORT", "peer.listen", SETS_VALUE, SERVE | LEDGER,
+     "serve peer links here"},
+    {"--peers", "HOST:PORT,...", "peer.peers", SETS_VALUE, SERVE | FANOUT,
+     "other processes, to link with"},
     {"--jwt-keys", "FILE", "auth.keys_file", SETS_VALUE, SERVE, "keys of tokens, PEM or JWKS"},
-    {"--data-dir", "DIR", "data_dir", SETS_VALUE, BOTH, "development keys and the SQLite file"},
+    {"--data-dir", "DIR", "data_dir", SETS_VALUE, SERVE | LEDGER,
+     "development keys and the SQLite file"},
     {"--set", "KEY=VALUE", NULL, ASSIGNS, ALL, "any setting; may be repeated"},
     {"--print-config", NULL, NULL, PRINTS_CONFIG, ALL, "print the effective settings and exit"},
     {"--config-reference", NULL, NULL, PRINTS_REFERENCE, SERVE, NULL},
@@ -59,6 +63,9 @@ static const struct command commands[] = {
     {"ledger", LEDGER,
      "Runs the ledger as a process of its own, for gateways with\n"
      "--ledger remote://HOST:PORT."},
+    {"fanout", FANOUT,
+     "Fans persisted messages out to the gateways, as a process of its own that\n"
+     "serves no clients. Needs --state, --ledger and --feed of a fleet."},
     {"topics", TOPICS,
      "Makes (rollcall topics create) or looks at (rollcall topics check) the topics of\n"
      "a feed on Kafka. See durability.kafka.partitions and durability.kafka.replication."},
@@ -87,6 +94,7 @@ void serve_options_write_usage(FILE *out)
           "Commands:\n"
           "  serve                             run a gateway\n"
           "  ledger                            run the ledger of several gateways\n"
+          "  fanout                            fan messages out, without clients\n"
           "  token USER                        print a signed token\n"
           "  check                             verify the invariants on a live Redis\n"
           "  repair CHAT                       restore the counter of a halted chat\n"
@@ -192,23 +200,54 @@ static bool parse_serve_option(struct command_line *line, int argc, char **argv,
     return true;
 }
 
-/* Returns what the command needs and the configuration lacks; NULL if nothing. */
-static const char *missing_serve_requirement(const struct command *command,
-                                             const struct config *config)
+/* These return what the command needs and the configuration lacks; NULL if nothing. */
+
+static const char *missing_for_gateway(const struct config *config)
 {
-    if (command->bit == SERVE)
-        return config->auth.dev || config->auth.keys_file[0] || config->auth.jwks_url[0] ||
-                       config->auth.hmac_secret_file[0]
-                   ? NULL
-                   : "no keys to verify tokens with: give --jwt-keys FILE "
-                     "(auth.keys_file) or auth.jwks_url, or --dev on a laptop";
-    if (command->bit != LEDGER)
-        return NULL;
+    bool has_keys = config->auth.dev || config->auth.keys_file[0] || config->auth.jwks_url[0] ||
+                    config->auth.hmac_secret_file[0];
+    return has_keys ? NULL
+                    : "no keys to verify tokens with: give --jwt-keys FILE "
+                      "(auth.keys_file) or auth.jwks_url, or --dev on a laptop";
+}
+
+static const char *missing_for_ledger(const struct config *config)
+{
     if (config->peer.listen[0] == '\0')
         return "ledger needs --peer-listen HOST:PORT (peer.listen)";
     if (config->peer.secret[0] == '\0')
         return "ledger needs peer.secret, the same as its gateways have";
     return NULL;
+}
+
+/* Fan-out reaches the gateways through what it shares with them. */
+static const char *missing_for_fanout(const struct config *config)
+{
+    if (!slice_starts_with(slice_of(config->feed.url), SLICE("kafka")))
+        return "the local feed is consumed by the gateways: fanout needs --feed kafka://HOST:PORT";
+    if (slice_is(slice_of(config->state.url), "memory"))
+        return "a state store in memory belongs to one process: fanout needs the gateways' "
+               "--state redis://HOST:PORT";
+    if (config->ledger.url[0] == '\0' ||
+        slice_starts_with(slice_of(config->ledger.url), SLICE("sqlite:")))
+        return "a SQLite file belongs to one process: fanout needs the gateways' ledger, "
+               "--ledger remote://HOST:PORT or dynamodb://REGION";
+    return NULL;
+}
+
+static const char *missing_serve_requirement(const struct command *command,
+                                             const struct config *config)
+{
+    switch (command->bit) {
+    case SERVE:
+        return missing_for_gateway(config);
+    case LEDGER:
+        return missing_for_ledger(config);
+    case FANOUT:
+        return missing_for_fanout(config);
+    default:
+        return NULL;
+    }
 }
 
 static void write_serve_warnings(const struct config_error *warnings, size_t count, FILE *err)

@@ -219,6 +219,26 @@ static void usage_lists_the_commands(void **state)
     free(text);
 }
 
+static void fanout_needs_what_it_shares_with_the_gateways(void **state)
+{
+    (void)state;
+    struct run run = expect_running("fanout --state redis://r:6379 --feed kafka://k:9092 "
+                                    "--ledger remote://l:7100 --workers 3");
+    assert_int_equal(run.config.gateway.workers, 3);
+    end_run(&run);
+    expect_error("fanout --state redis://r:6379 --ledger remote://l:7100",
+                 "rollcall: the local feed is consumed by the gateways: fanout needs "
+                 "--feed kafka://HOST:PORT\n");
+    expect_error("fanout --feed kafka://k:9092 --ledger remote://l:7100",
+                 "rollcall: a state store in memory belongs to one process: fanout needs the "
+                 "gateways' --state redis://HOST:PORT\n");
+    expect_error("fanout --feed kafka://k:9092 --state redis://r:6379 --ledger sqlite:x",
+                 "rollcall: a SQLite file belongs to one process: fanout needs the gateways' "
+                 "ledger, --ledger remote://HOST:PORT or dynamodb://REGION\n");
+    expect_error("fanout --listen 127.0.0.1:0", "rollcall: --listen is not an option of fanout\n"
+                                                "Try 'rollcall fanout --help'.\n");
+}
+
 static void ledger_without_address_or_secret_is_refused(void **state)
 {
     (void)state;
@@ -267,6 +287,7 @@ int main(void)
         cmocka_unit_test(print_options_print_and_exit),
         cmocka_unit_test(help_lists_the_options_of_the_command),
         cmocka_unit_test(usage_lists_the_commands),
+        cmocka_unit_test(fanout_needs_what_it_shares_with_the_gateways),
         cmocka_unit_test(ledger_without_address_or_secret_is_refused),
         cmocka_unit_test(default_node_id_is_host_and_pid),
     };

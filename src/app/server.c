@@ -1,7 +1,9 @@
 #include "app/server.h"
 
+#include "app/dead_letter_watch.h"
 #include "app/server_parts.h"
 #include "config/address.h"
+#include "feed/kafka/kafka_client.h"
 #include "log/log.h"
 
 #include <pthread.h>
@@ -24,7 +26,8 @@ struct server {
     struct server_parts parts;
     struct gateway *gateways[SERVER_PARTS_WORKERS_MAX];
     struct gateway_thread threads[SERVER_PARTS_WORKERS_MAX];
-    bool signalled; /* by SIGTERM or SIGINT */
+    struct dead_letter_watch *dead_letters; /* NULL: the gateways consume no feed on Kafka */
+    bool signalled;                         /* by SIGTERM or SIGINT */
     bool address_printed;
     atomic_bool drain_ordered;   /* by an administrator, or because a gateway was refused */
     atomic_size_t claimed_count; /* gateways that have claimed their id */
@@ -242,6 +245,16 @@ static void serve_signals(struct server *server, const sigset_t *signals)
         pthread_join(server->threads[i].id, NULL);
 }
 
+/* Before the threads start, because it adds metrics. */
+static bool watch_server_dead_letters(struct server *server)
+{
+    const struct config *config = server->config;
+    if (!kafka_client_brokers(config) || !config->fanout.in_gateway)
+        return true;
+    server->dead_letters = dead_letter_watch_start(config, server->parts.gateway.exposition);
+    return server->dead_letters || server_parts_fail("start", "cannot create a thread");
+}
+
 int server_run(const struct config *config)
 {
     static struct server server; /* one per process, too large for a stack */
@@ -262,7 +275,7 @@ int server_run(const struct config *config)
         server.parts.gateway.on_keys_wanted_arg = &server;
         exposition_add(server.parts.gateway.exposition, &server.parts.keys.issuer_metrics);
     }
-    if (!start_gateways(&server))
+    if (!watch_server_dead_letters(&server) || !start_gateways(&server))
         return 1;
     if (server.parts.keys.issuer && !issuer_start(server.parts.keys.issuer))
         return !server_parts_fail("start", "cannot create a thread");
@@ -272,6 +285,7 @@ int server_run(const struct config *config)
     finish_gateways(&server);
     for (size_t i = 0; i < server.parts.gateway.workers; i++)
         gateway_free(&server.gateways[i]);
+    dead_letter_watch_free(&server.dead_letters);
     server_parts_free(&server.parts);
     log_info("stopped", "node=%s", log_quote(slice_of(config->gateway.node_id)));
     return atomic_load(&server.refused);

@@ -17,7 +17,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-enum { SERVER_PARTS_WORKERS_MAX = METRICS_WORKERS_MAX - 1 };
+enum { SERVER_PARTS_WORKERS_MAX = METRICS_WORKERS_MAX - 2 };
 
 struct server_parts {
     const struct config *config;

@@ -41,7 +41,7 @@
 #include <stdint.h>
 
 enum {
-    METRICS_WORKERS_MAX = 257, /* workers, and the thread that fetches keys */
+    METRICS_WORKERS_MAX = 258, /* workers, and the threads that fetch keys and count dead letters */
     METRICS_RATE_PERIOD_S = 10,
     METRICS_RECENT_PERIOD_S = 60,
     /* Bucket i counts durations of at most 2^i microseconds (the last finite one 17 s); the last

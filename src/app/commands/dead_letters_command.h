@@ -1,4 +1,4 @@
-/* `rollcall dead-letters --ledger URL [list | replay ID]`: events that could not be fanned out. */
+/* `rollcall dead-letters --ledger URL | --feed URL [list | replay ID]`: events that could not be fanned out. */
 #ifndef ROLLCALL_APP_COMMANDS_DEAD_LETTERS_COMMAND_H
 #define ROLLCALL_APP_COMMANDS_DEAD_LETTERS_COMMAND_H
 

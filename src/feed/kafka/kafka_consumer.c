@@ -19,7 +19,8 @@ struct kafka_consumer {
     struct kafka_dead_letters dead_letters;
     struct wheel_timer tick;
     size_t items_max;
-    bool is_full; /* records wait until fewer items are under way */
+    bool is_joined; /* the group has said which partitions it has */
+    bool is_full;   /* records wait until fewer items are under way */
     bool leaving;
     bool stopped;
     bool is_dead; /* after a fatal error, which `reason` names */
@@ -312,6 +313,7 @@ static void on_kafka_rebalance(struct kafka_consumer *self, rd_kafka_event_t *ev
     log_info("kafka_rebalanced", "group=%s change=%s partitions=%d",
              self->options.config->fanout.kafka.consumer.group_id,
              assigned ? "assigned" : "revoked", changed->cnt);
+    self->is_joined = assigned || !rd_kafka_assignment_lost(self->client.handle);
     if (assigned)
         assign_kafka_partitions(self, changed);
     else
@@ -418,7 +420,7 @@ static bool start_kafka_consumer(struct kafka_consumer *self, char *error)
         .on_turn = on_kafka_consumer_turn,
         .arg = self,
     };
-    self->is_dead = self->is_full = false;
+    self->is_dead = self->is_full = self->is_joined = false;
     return kafka_client_start(&self->client, &options, error) &&
            subscribe_kafka_consumer(self, error);
 }
@@ -474,6 +476,11 @@ struct kafka_consumer *kafka_consumer_make(const struct kafka_consumer_options *
 struct feed_consumer *kafka_consumer_feed(struct kafka_consumer *self)
 {
     return &self->feed;
+}
+
+bool kafka_consumer_is_joined(const struct kafka_consumer *self)
+{
+    return self->client.handle && self->is_joined;
 }
 
 bool kafka_consumer_leave(struct kafka_consumer *self)

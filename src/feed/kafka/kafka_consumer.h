@@ -61,6 +61,9 @@ void kafka_consumer_free(struct kafka_consumer **consumer);
 
 struct feed_consumer *kafka_consumer_feed(struct kafka_consumer *consumer);
 
+/* Returns whether the consumer is a member of its group and knows its partitions, of which it may have none. */
+bool kafka_consumer_is_joined(const struct kafka_consumer *consumer);
+
 /* Takes no more records, and leaves the group when the items under way are settled. Returns whether it has left. Call
  * it until then. */
 bool kafka_consumer_leave(struct kafka_consumer *consumer);
