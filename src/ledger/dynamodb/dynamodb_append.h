@@ -18,53 +18,15 @@
 #ifndef ROLLCALL_LEDGER_DYNAMODB_DYNAMODB_APPEND_H
 #define ROLLCALL_LEDGER_DYNAMODB_DYNAMODB_APPEND_H
 
-#include "ledger/dynamodb/dynamodb_append_chat.h"
-#include "ledger/dynamodb/dynamodb_write.h"
+#include "ledger/dynamodb/dynamodb_append_batch.h"
 
-enum {
-    DYNAMODB_APPEND_BATCH_MAX = 48,
-    /* How often a batch is written when other processes are faster, or messages repeat earlier ones; its time limit is
-     * usually over before. */
-    DYNAMODB_APPEND_ATTEMPTS_MAX = 64,
-};
-
-struct dynamodb_append_sender {
-    struct slice user;
-    struct slice sends; /* the partition of the sender's sends in this chat */
-    bool is_read;
-    bool is_member;
-    bool is_accepted;
-};
-
-struct dynamodb_append_entry {
-    struct ledger_request *request;
-    struct dynamodb_append_sender *sender;
-    struct dynamodb_item first_send; /* of this client_message_id, if there was one */
-    bool is_decided;
-    enum ledger_status status;
-    unsigned message_place; /* in the transaction */
-    unsigned send_place;
-};
-
-/* Requests of one chat that are stored together, in the order of their arrival. */
-struct dynamodb_append_batch {
-    struct dynamodb_append_entry entries[DYNAMODB_APPEND_BATCH_MAX];
-    size_t count;
-    struct dynamodb_append_sender senders[DYNAMODB_APPEND_BATCH_MAX];
-    size_t sender_count;
-    unsigned writes; /* items of the transaction, at most */
-    /* ---- while it is written ---- */
-    struct dynamodb_task *task;
-    struct dynamodb_append_chat *chat;
-    struct slice id; /* of the chat */
-};
-
-/* Adds a request. Returns false when the batch is full, or has a request of the same client_message_id. */
-bool dynamodb_append_batch_add(struct dynamodb_append_batch *batch, struct ledger_request *request);
+/* How often a batch is written when other processes are faster, or messages repeat earlier ones; its time limit is usually over
+ * before. */
+enum { DYNAMODB_APPEND_ATTEMPTS_MAX = 64 };
 
 /* Stores the batch, which is not empty, and completes the outcome of each request. The task uses the memory of one of
  * them. */
-void dynamodb_append_batch_write(struct dynamodb_append_batch *batch, struct dynamodb_task *task,
-                                 struct dynamodb_append_chat *chat);
+void dynamodb_append_write(struct dynamodb_append_batch *batch, struct dynamodb_task *task,
+                           struct dynamodb_append_chat *chat);
 
 #endif

@@ -88,7 +88,7 @@ static void write_gathered_batch(struct gathered_chat *chat, struct fiber *fiber
     if (batch.count == 0)
         return;
     task.request = batch.entries[0].request;
-    dynamodb_append_batch_write(&batch, &task, &chat->remembered);
+    dynamodb_append_write(&batch, &task, &chat->remembered);
     dynamodb_task_end(&task);
     for (size_t i = 0; i < batch.count; i++)
         end_append(chat->appends, batch.entries[i].request);
@@ -176,16 +176,16 @@ bool dynamodb_appends_is_full(const struct dynamodb_appends *self)
     return self->gathered >= DYNAMODB_APPENDS_GATHERED_MAX;
 }
 
-void dynamodb_appends_add(struct dynamodb_appends *self, struct ledger_request *request)
+void dynamodb_appends_add(struct dynamodb_appends *appends, struct ledger_request *request)
 {
-    self->gathered++;
+    appends->gathered++;
     if (!is_storable(&request->input)) {
-        refuse_append(self, request, LEDGER_INVALID);
+        refuse_append(appends, request, LEDGER_INVALID);
         return;
     }
-    struct gathered_chat *chat = get_gathered_chat(self, request->input.chat);
+    struct gathered_chat *chat = get_gathered_chat(appends, request->input.chat);
     if (!chat) {
-        refuse_append(self, request, LEDGER_BUSY);
+        refuse_append(appends, request, LEDGER_BUSY);
         return;
     }
     bool is_idle = !chat->first && !list_empty(&chat->link);
@@ -195,8 +195,8 @@ void dynamodb_appends_add(struct dynamodb_appends *self, struct ledger_request *
     if (!is_idle)
         return;
     list_remove(&chat->link);
-    list_append(&self->waiting, &chat->link);
-    loop_defer(self->client->loop, &self->start);
+    list_append(&appends->waiting, &chat->link);
+    loop_defer(appends->client->loop, &appends->start);
 }
 
 /* ---- life ---- */
@@ -221,14 +221,19 @@ struct dynamodb_appends *dynamodb_appends_make(struct dynamodb_client *client,
     return NULL;
 }
 
+static void free_idle_chat(struct table_node *node, void *unused)
+{
+    (void)unused;
+    free_gathered_chat(CONTAINER_OF(node, struct gathered_chat, node));
+}
+
 void dynamodb_appends_free(struct dynamodb_appends **appends)
 {
     struct dynamodb_appends *self = *appends;
     *appends = NULL;
     if (!self)
         return;
-    while (!list_empty(&self->idle))
-        free_gathered_chat(CONTAINER_OF(self->idle.next, struct gathered_chat, link));
+    table_each(&self->chats, free_idle_chat, NULL);
     table_free(&self->chats);
     fiber_pool_free(&self->fibers);
     free(self);
