@@ -98,3 +98,31 @@ test('DynamoDB is killed: errors are fast, presence and connections go on; start
   await eventually(async () => (await metric(server, 'durability_dynamodb_available')) === 1, 'the metric says so');
   await expectDense(server, 'c', [...acknowledged, 'after']);
 });
+
+test('DynamoDB hangs: each request ends within its limit, then errors are immediate; it goes on, and nothing is stored twice', async () => {
+  const { dynamodb, proxy } = await startDynamodbWithProxy();
+  await createTables(proxy, 'paused-');
+  const server = await startOnDynamodb(proxy, {
+    prefix: 'paused-', settings: { 'gateway.circuit_breaker.open_duration_seconds': 2 },
+  });
+  await makeChat(server, 'c', 'alice', 'bob');
+  const alice = await connect(server, 'alice');
+  assert.equal((await send(alice, 'before')).type, 'message_ack');
+
+  dynamodb.pause();
+  const startedMs = performance.now();
+  const answers = await Promise.all(Array.from({ length: FAILURES }, (_, n) => send(alice, `hanging-${n}`)));
+  const tookMs = performance.now() - startedMs;
+  for (const { code } of answers) assert.equal(code, 'SERVICE_UNAVAILABLE');
+  assert.ok(tookMs < LIMIT_MS + SLACK_MS, `${tookMs} ms`);
+  const refusedMs = performance.now();
+  assert.ok((await send(alice, 'refused')).retry_after_seconds >= 1);
+  assert.ok(performance.now() - refusedMs < 1000);
+  assert.equal((await alice.ask({ type: 'heartbeat' })).type, 'heartbeat_ack');
+
+  dynamodb.resume();
+  const again = [...answers.keys()].map((n) => `hanging-${n}`);
+  for (const id of again)
+    await eventually(async () => (await send(alice, id)).type === 'message_ack', `${id} is stored`, RECOVERY_MS);
+  await expectDense(server, 'c', ['before', ...again]);
+});

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { before, beforeEach, test } from 'node:test';
 import { history, makeChat, sendMessage } from '../e2e/support/chats.mjs';
-import { connect } from '../e2e/support/client.mjs';
+import { connect, eventually, metric } from '../e2e/support/client.mjs';
 import { createTables, growth, isAppend, NO_BREAKER, startDynamodbWithProxy, startOnDynamodb } from './support/dynamodb_gateway.mjs';
 import { faults } from './support/dynamodb_proxy.mjs';
 
@@ -84,6 +84,7 @@ for (const name of ['conflict', 'inProgress'])
     assert.equal(appends().length, CONFLICT_TRIES);
     for (const ms of waits()) expectWait(ms, 50, 500);
     assert.equal(grown.durability_transaction_conflicts, CONFLICT_TRIES - 1);
+    await eventually(async () => (await metric(server, 'durability_transaction_conflict_rate')) > 0, 'the rate shows it');
     await expectStored('m');
   });
 
