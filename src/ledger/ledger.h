@@ -33,7 +33,8 @@
  *
  * Time and randomness: creation times come from the client's clock at the start of the operation. The
  * caller chooses the ids of new contact requests, chats and messages. Ids are opaque, 1 to
- * LEDGER_ID_BYTES_MAX bytes.
+ * LEDGER_ID_BYTES_MAX bytes of UTF-8, as all texts here: callers have them from JSON, which is checked. To other bytes a
+ * backend that stores texts answers INVALID.
  */
 #ifndef ROLLCALL_LEDGER_LEDGER_H
 #define ROLLCALL_LEDGER_LEDGER_H
