@@ -2,14 +2,15 @@
  * Measures messages on DynamoDB, all in one run against one server:
  *
  *   bare      one transaction after the other, without the ledger: the counter, the message, the record of its
- *             client_message_id and the condition that the chat's members are the same
+ *             client_message_id and the condition that the chat exists
  *   single    one sender, who waits for each answer before the next message: no two messages share a transaction
  *   gathered  256 senders in the same chat, who do the same
  *
- *   dynamodb_bench http://127.0.0.1:PORT [SECONDS_PER_STEP]
+ *   dynamodb_bench http://127.0.0.1:PORT [ROUNDS]
  *
- * Prints one line of JSON per step and, after each of three rounds, the ratios; then the resident memory that the client has
- * added. `bench/dynamodb` starts a DynamoDB Local and runs it.
+ * The steps take turns, a second each, in every round, so that whatever else the machine does touches them all. Prints one line
+ * of JSON per step, then the ratios and the resident memory that the client has added. `bench/dynamodb` starts a DynamoDB
+ * Local and runs it.
  */
 #include "base/random.h"
 #include "base/ulid.h"
@@ -27,7 +28,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { ROUNDS = 3, SENDERS_MAX = 256, BODY_BYTES = 100, SAMPLES_MAX = 1 << 18, TEXT_MAX = 4096 };
+enum {
+    ROUNDS = 10,
+    WARM_UP_ROUNDS = 3,
+    TURN_US = 1000000,
+    SENDERS_MAX = 256,
+    BODY_BYTES = 100,
+    SAMPLES_MAX = 1 << 17,
+    TEXT_MAX = 4096
+};
 
 static const char BODY[BODY_BYTES + 1] =
     "The quick brown fox jumps over the lazy dog, and the lazy dog lets it: it has seen better jumps ..";
@@ -35,27 +44,30 @@ static const char BODY[BODY_BYTES + 1] =
 static const struct config_dynamodb SETTINGS = {.retry = {3, 100, 5000},
                                                 .transaction_conflict = {5, 50}};
 
+struct step {
+    const char *name;
+    unsigned senders; /* 0: without the ledger */
+    bool skips_outbox;
+    int64_t taken_us;
+    int64_t samples[SAMPLES_MAX]; /* microseconds from the send to its answer */
+    size_t sample_count;
+};
+
 struct bench {
     struct loop loop;
     struct ledger *ledger;
     struct ledger_request_inbox inbox;
     struct ledger_client client;
     struct random random;
+    struct step *step; /* whose turn it is */
     int64_t until_us;
     unsigned long sent;
     unsigned in_flight;
-    int64_t samples[SAMPLES_MAX]; /* microseconds from the send to its answer */
-    size_t sample_count;
 };
 
 struct sender {
     struct bench *bench;
     int64_t started_us;
-};
-
-struct result {
-    double per_second;
-    double p50_ms;
 };
 
 static void die(const char *what)
@@ -66,10 +78,10 @@ static void die(const char *what)
 
 /* ---- samples ---- */
 
-static void add_sample(struct bench *bench, int64_t started_us)
+static void add_sample(struct step *step, int64_t started_us)
 {
-    if (bench->sample_count < SAMPLES_MAX)
-        bench->samples[bench->sample_count++] = clock_microseconds() - started_us;
+    if (step->sample_count < SAMPLES_MAX)
+        step->samples[step->sample_count++] = clock_microseconds() - started_us;
 }
 
 static int compare_samples(const void *a, const void *b)
@@ -78,18 +90,23 @@ static int compare_samples(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-static struct result end_step(struct bench *bench, const char *name, double seconds)
+static double percentile_ms(const struct step *step, size_t percent)
 {
-    if (bench->sample_count == 0)
-        die("nothing was measured");
-    qsort(bench->samples, bench->sample_count, sizeof(*bench->samples), compare_samples);
-    struct result result = {(double)bench->sample_count / seconds,
-                            (double)bench->samples[bench->sample_count / 2] / 1000};
-    printf("{\"step\":\"%s\",\"per_second\":%.0f,\"p50_ms\":%.2f,\"p99_ms\":%.2f}\n", name,
-           result.per_second, result.p50_ms,
-           (double)bench->samples[bench->sample_count * 99 / 100] / 1000);
-    fflush(stdout);
-    return result;
+    return (double)step->samples[(step->sample_count - 1) * percent / 100] / 1000;
+}
+
+static double rate_of(const struct step *step)
+{
+    return (double)step->sample_count * 1e6 / (double)step->taken_us;
+}
+
+static void print_step(struct step *step)
+{
+    if (step->sample_count == 0 || step->sample_count == SAMPLES_MAX)
+        die("too few or too many were measured");
+    qsort(step->samples, step->sample_count, sizeof(*step->samples), compare_samples);
+    printf("{\"step\":\"%s\",\"per_second\":%.0f,\"p50_ms\":%.2f,\"p99_ms\":%.2f}\n", step->name,
+           rate_of(step), percentile_ms(step, 50), percentile_ms(step, 99));
 }
 
 /* ---- through the ledger ---- */
@@ -103,7 +120,7 @@ static void on_message_stored(void *arg, const struct ledger_append_outcome *out
     bench->in_flight--;
     if (outcome->status != LEDGER_OK)
         die(ledger_status_name(outcome->status));
-    add_sample(bench, sender->started_us);
+    add_sample(bench->step, sender->started_us);
     if (clock_microseconds() < bench->until_us)
         send_next(sender);
 }
@@ -123,20 +140,16 @@ static void send_next(struct sender *sender)
                           (struct slice){BODY, BODY_BYTES}, on_message_stored, sender);
 }
 
-static struct result measure_ledger(struct bench *bench, const char *name, unsigned senders,
-                                    double seconds)
+static void take_ledger_turn(struct bench *bench)
 {
     static struct sender all[SENDERS_MAX];
-    int64_t started_us = clock_microseconds();
-    bench->until_us = started_us + (int64_t)(seconds * 1e6);
-    bench->sample_count = 0;
-    for (unsigned i = 0; i < senders; i++) {
+    bench->client.skips_outbox = bench->step->skips_outbox;
+    for (unsigned i = 0; i < bench->step->senders; i++) {
         all[i] = (struct sender){.bench = bench};
         send_next(&all[i]);
     }
     while (bench->in_flight)
         loop_turn(&bench->loop, 1000);
-    return end_step(bench, name, (double)(clock_microseconds() - started_us) / 1e6);
 }
 
 static void on_chat_created(void *arg, const struct ledger_chat_outcome *outcome)
@@ -217,21 +230,17 @@ static void run_bare_transaction(int fd, const char *body, int body_len)
         die(answer);
 }
 
-static struct result measure_bare(struct bench *bench, unsigned port, const char *prefix,
-                                  double seconds)
+static void take_bare_turn(struct bench *bench, unsigned port, const char *prefix)
 {
     static unsigned long sequence;
     char body[TEXT_MAX];
     int fd = connect_loopback(port);
-    int64_t started_us = clock_microseconds();
-    bench->sample_count = 0;
-    while (clock_microseconds() < started_us + (int64_t)(seconds * 1e6)) {
+    while (clock_microseconds() < bench->until_us) {
         int64_t sent_us = clock_microseconds();
         run_bare_transaction(fd, body, write_bare_transaction(body, prefix, ++sequence));
-        add_sample(bench, sent_us);
+        add_sample(bench->step, sent_us);
     }
     close(fd);
-    return end_step(bench, "bare", (double)(clock_microseconds() - started_us) / 1e6);
 }
 
 /* ---- the run ---- */
@@ -252,28 +261,64 @@ static void open_bench(struct bench *bench, const char *url)
                        &bench->inbox);
 }
 
-static void measure_round(struct bench *bench, unsigned port, const char *prefix, double seconds)
+enum { BARE, SINGLE, SKIPPING, GATHERED, STEPS };
+
+static struct step steps[STEPS] = {
+    [BARE] = {.name = "bare"},
+    [SINGLE] = {.name = "single", .senders = 1},
+    [SKIPPING] = {.name = "single without the outbox", .senders = 1, .skips_outbox = true},
+    [GATHERED] = {.name = "gathered", .senders = SENDERS_MAX},
+};
+
+static void run_round(struct bench *bench, unsigned port, const char *prefix)
 {
-    struct result bare = measure_bare(bench, port, prefix, seconds);
-    struct result single = measure_ledger(bench, "single", 1, seconds);
-    bench->client.skips_outbox = true;
-    struct result skipping = measure_ledger(bench, "single without the outbox", 1, seconds);
-    bench->client.skips_outbox = false;
-    struct result gathered = measure_ledger(bench, "gathered", SENDERS_MAX, seconds);
+    for (unsigned i = 0; i < STEPS; i++) {
+        int64_t started_us = clock_microseconds();
+        bench->step = &steps[i];
+        bench->until_us = started_us + TURN_US;
+        if (steps[i].senders)
+            take_ledger_turn(bench);
+        else
+            take_bare_turn(bench, port, prefix);
+        steps[i].taken_us += clock_microseconds() - started_us;
+    }
+}
+
+static void forget_rounds(void)
+{
+    for (unsigned i = 0; i < STEPS; i++) {
+        steps[i].sample_count = 0;
+        steps[i].taken_us = 0;
+    }
+}
+
+static void print_results(uint64_t added_bytes)
+{
+    for (unsigned i = 0; i < STEPS; i++)
+        print_step(&steps[i]);
+    double bare_ms = percentile_ms(&steps[BARE], 50);
     printf("{\"gathered_over_single\":%.1f,\"single_p50_over_bare_p50\":%.2f,"
-           "\"single_without_outbox_p50_over_bare_p50\":%.2f}\n",
-           gathered.per_second / single.per_second, single.p50_ms / bare.p50_ms,
-           skipping.p50_ms / bare.p50_ms);
+           "\"single_without_outbox_p50_over_bare_p50\":%.2f,\"added_resident_mb\":%.1f}\n",
+           rate_of(&steps[GATHERED]) / rate_of(&steps[SINGLE]),
+           percentile_ms(&steps[SINGLE], 50) / bare_ms,
+           percentile_ms(&steps[SKIPPING], 50) / bare_ms, (double)added_bytes / (1 << 20));
+}
+
+static void make_tables(const char *url)
+{
+    char error[DYNAMODB_ADMIN_ERROR_MAX];
+    if (!dynamodb_admin_create_tables(url, error))
+        die(error);
 }
 
 int main(int argc, char **argv)
 {
     static struct bench bench;
-    char url[TEXT_MAX], prefix[64], error[DYNAMODB_ADMIN_ERROR_MAX];
+    char url[TEXT_MAX], prefix[64];
     unsigned port;
     if (argc < 2 || sscanf(argv[1], "http://127.0.0.1:%u", &port) != 1)
-        die("usage: dynamodb_bench http://127.0.0.1:PORT [SECONDS_PER_STEP]");
-    double seconds = argc > 2 ? strtod(argv[2], NULL) : 5;
+        die("usage: dynamodb_bench http://127.0.0.1:PORT [ROUNDS]");
+    unsigned long rounds = argc > 2 ? strtoul(argv[2], NULL, 10) : ROUNDS;
     setenv("AWS_ACCESS_KEY_ID", "bench", 1);
     setenv("AWS_SECRET_ACCESS_KEY", "bench", 1);
     snprintf(prefix, sizeof(prefix), "bench%d-", (int)getpid());
@@ -282,18 +327,19 @@ int main(int argc, char **argv)
     if (!loop_init(&bench.loop) ||
         !ledger_request_inbox_init(&bench.inbox, &bench.loop, on_requests_finished, NULL))
         die("cannot create a loop");
-    memset(bench.samples, 1, sizeof(bench.samples)); /* resident before the client is */
+    for (unsigned i = 0; i < STEPS; i++) /* resident before the client is */
+        memset(steps[i].samples, 1, sizeof(steps[i].samples));
     uint64_t before_bytes = cost_resident_bytes(getpid());
-    if (!dynamodb_admin_create_tables(url, error))
-        die(error);
+    make_tables(url);
     open_bench(&bench, url);
     make_chat(&bench, "bench");
     make_chat(&bench, "bare");
-    measure_ledger(&bench, "warm-up", 16, seconds);
-    for (unsigned round = 0; round < ROUNDS; round++)
-        measure_round(&bench, port, prefix, seconds);
-    uint64_t after_bytes = cost_resident_bytes(getpid());
-    printf("{\"added_resident_mb\":%.1f}\n", (double)(after_bytes - before_bytes) / (1 << 20));
+    for (unsigned round = 0; round < WARM_UP_ROUNDS; round++)
+        run_round(&bench, port, prefix);
+    forget_rounds();
+    for (unsigned long round = 0; round < rounds; round++)
+        run_round(&bench, port, prefix);
+    print_results(cost_resident_bytes(getpid()) - before_bytes);
     ledger_close(&bench.ledger);
     ledger_request_inbox_free(&bench.inbox);
     loop_free(&bench.loop);
