@@ -59,16 +59,16 @@ struct kafka_consumer *kafka_consumer_make(const struct kafka_consumer_options *
  * fanout.kafka.consumer.session_timeout_ms. */
 void kafka_consumer_free(struct kafka_consumer **consumer);
 
-struct feed_consumer *kafka_consumer_feed(struct kafka_consumer *consumer);
+struct feed_consumer *kafka_consumer_feed(struct kafka_consumer *self);
 
 /* Returns whether the consumer is a member of its group and knows its partitions, of which it may have none. */
 bool kafka_consumer_is_joined(const struct kafka_consumer *consumer);
 
 /* Takes no more records, and leaves the group when the items under way are settled. Returns whether it has left. Call
  * it until then. */
-bool kafka_consumer_leave(struct kafka_consumer *consumer);
+bool kafka_consumer_leave(struct kafka_consumer *self);
 
 /* From now on a settled item counts for nothing: its event comes to another consumer. */
-void kafka_consumer_stop(struct kafka_consumer *consumer);
+void kafka_consumer_stop(struct kafka_consumer *self);
 
 #endif

@@ -132,9 +132,10 @@ bool kafka_dead_letters_put(struct kafka_dead_letters *letters,
 void kafka_dead_letters_free(struct kafka_dead_letters *letters)
 {
     kafka_client_stop(&letters->client);
-    while (!list_empty(&letters->letters)) {
-        struct stored_letter *letter =
-            CONTAINER_OF(letters->letters.next, struct stored_letter, link);
+    struct list *at = letters->letters.next;
+    while (at != &letters->letters) {
+        struct stored_letter *letter = CONTAINER_OF(at, struct stored_letter, link);
+        at = at->next;
         loop_cancel_timer(letters->loop, &letter->retry);
         list_remove(&letter->link);
         letter->done(letter->arg, false);

@@ -247,9 +247,10 @@ static bool start_kafka_producer(struct kafka_producer *self, char *error)
 
 static void drop_publishes(struct kafka_producer *self)
 {
-    while (!list_empty(&self->in_flight)) {
-        struct kafka_publish *publish =
-            CONTAINER_OF(self->in_flight.next, struct kafka_publish, link);
+    struct list *at = self->in_flight.next;
+    while (at != &self->in_flight) {
+        struct kafka_publish *publish = CONTAINER_OF(at, struct kafka_publish, link);
+        at = at->next;
         complete_publish(publish, false);
         free_publish(publish);
     }
@@ -263,6 +264,7 @@ static void on_kafka_producer_turn(void *arg)
     char error[KAFKA_CLIENT_ERROR_TEXT_MAX];
     if (!self->is_dead || self->stopped)
         return;
+    self->stopped = true; /* a completion may publish again */
     rd_kafka_topic_destroy(self->topic);
     self->topic = NULL;
     kafka_client_abandon(&self->client);

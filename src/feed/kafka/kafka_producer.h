@@ -38,12 +38,12 @@ struct kafka_producer *kafka_producer_make(const struct config *config, struct l
 /* Frees a stopped producer, and waits for librdkafka's threads. */
 void kafka_producer_free(struct kafka_producer **producer);
 
-struct feed_producer *kafka_producer_feed(struct kafka_producer *producer);
+struct feed_producer *kafka_producer_feed(struct kafka_producer *self);
 
 /* Asks the brokers whether they answer, when that is due. Call it once a second. */
-void kafka_producer_tick(struct kafka_producer *producer);
+void kafka_producer_tick(struct kafka_producer *self);
 
 /* Fails what is in flight, and refuses further events. */
-void kafka_producer_stop(struct kafka_producer *producer);
+void kafka_producer_stop(struct kafka_producer *self);
 
 #endif
