@@ -61,6 +61,7 @@ static void add_counter_and_checks(struct append_transaction *transaction,
 static void add_sender(struct append_transaction *transaction, struct dynamodb_append_batch *batch,
                        const struct dynamodb_append_sender *sender)
 {
+    struct dynamodb_chat chat = dynamodb_append_chat_name(batch);
     unsigned count = dynamodb_append_batch_count(batch, sender);
     if (count == 0)
         return;
@@ -69,8 +70,7 @@ static void add_sender(struct append_transaction *transaction, struct dynamodb_a
         "ADD sent_count :count", NULL, DYNAMODB_VALUES(DYNAMODB_NUMBER(":count", count)));
     if (!sender->is_accepted)
         dynamodb_transaction_update(
-            &transaction->base,
-            dynamodb_append_user_part_key(batch, sender->user, "chat#", batch->id),
+            &transaction->base, dynamodb_chat_entry_key(batch->task, &chat, sender->user),
             "SET is_accepted = :yes", NULL, DYNAMODB_VALUES(DYNAMODB_NUMBER(":yes", 1)));
 }
 

@@ -100,12 +100,9 @@ struct dynamodb_key dynamodb_append_chat_part_key(const struct dynamodb_append_b
                                  dynamodb_join(batch->task, prefix, user), 0};
 }
 
-struct dynamodb_key dynamodb_append_user_part_key(const struct dynamodb_append_batch *batch,
-                                                  struct slice user, const char *prefix,
-                                                  struct slice other)
+struct dynamodb_chat dynamodb_append_chat_name(const struct dynamodb_append_batch *batch)
 {
-    return (struct dynamodb_key){DYNAMODB_USERS, user, dynamodb_join(batch->task, prefix, other),
-                                 0};
+    return (struct dynamodb_chat){.id = batch->id, .draft = slice_of(batch->chat->draft)};
 }
 
 struct dynamodb_key dynamodb_append_send_key(const struct dynamodb_append_entry *entry)

@@ -69,9 +69,8 @@ struct dynamodb_key dynamodb_append_counter_key(const struct dynamodb_append_bat
 struct dynamodb_key dynamodb_append_chat_key(const struct dynamodb_append_batch *batch);
 struct dynamodb_key dynamodb_append_chat_part_key(const struct dynamodb_append_batch *batch,
                                                   const char *prefix, struct slice user);
-struct dynamodb_key dynamodb_append_user_part_key(const struct dynamodb_append_batch *batch,
-                                                  struct slice user, const char *prefix,
-                                                  struct slice other);
+/* What the keys of the chat's members rest on (dynamodb_chats.h), once the chat was read. */
+struct dynamodb_chat dynamodb_append_chat_name(const struct dynamodb_append_batch *batch);
 struct dynamodb_key dynamodb_append_send_key(const struct dynamodb_append_entry *entry);
 
 #endif

@@ -1,5 +1,7 @@
 #include "ledger/dynamodb/dynamodb_append_chat.h"
 
+#include <stdio.h>
+
 void dynamodb_append_chat_forget_members(struct dynamodb_append_chat *chat)
 {
     chat->members_version = 0;
@@ -20,6 +22,8 @@ void dynamodb_append_chat_set(struct dynamodb_append_chat *chat, const struct dy
         dynamodb_append_chat_forget_members(chat);
     chat->members_version = version;
     chat->member_count = dynamodb_item_number(item, "member_count");
+    snprintf(chat->draft, sizeof(chat->draft), "%.*s",
+             SLICE_FORMAT(dynamodb_item_text(item, "draft_id")));
 }
 
 void dynamodb_append_chat_set_counter(struct dynamodb_append_chat *chat,

@@ -11,14 +11,15 @@
 #define ROLLCALL_LEDGER_DYNAMODB_DYNAMODB_APPEND_CHAT_H
 
 #include "base/id_list.h"
-#include "ledger/dynamodb/dynamodb_read.h"
+#include "ledger/dynamodb/dynamodb_chats.h"
 
 enum { DYNAMODB_APPEND_SENDERS_MAX = 16 }; /* remembered of one chat */
 
 struct dynamodb_append_chat {
     /* ---- by the item "chat" ---- */
-    int64_t members_version; /* 0: not known, and nor are the three below */
+    int64_t members_version; /* 0: not known, and nor are the four below */
     int64_t member_count;
+    char draft[DYNAMODB_DRAFT_CHARACTERS + 1]; /* of a staged chat, else empty */
     struct id_list pair; /* the members of a chat of two, in which a block stops both; else empty */
     struct id_list senders; /* members who have accepted the chat */
     /* ---- by the counter ---- */

@@ -96,6 +96,7 @@ static void read_counter_and_senders(struct dynamodb_append_batch *batch)
     struct dynamodb_key keys[1 + 2 * DYNAMODB_APPEND_BATCH_MAX];
     struct dynamodb_item items[1 + 2 * DYNAMODB_APPEND_BATCH_MAX];
     struct dynamodb_append_sender *asked[DYNAMODB_APPEND_BATCH_MAX];
+    struct dynamodb_chat chat = dynamodb_append_chat_name(batch);
     size_t asked_count = 0, count = 0;
     bool reads_counter = !batch->chat->has_counter;
     if (reads_counter)
@@ -105,8 +106,8 @@ static void read_counter_and_senders(struct dynamodb_append_batch *batch)
         if (sender->is_read)
             continue;
         asked[asked_count++] = sender;
-        keys[count++] = dynamodb_append_chat_part_key(batch, "member#", sender->user);
-        keys[count++] = dynamodb_append_user_part_key(batch, sender->user, "chat#", batch->id);
+        keys[count++] = dynamodb_chat_member_key(batch->task, &chat, sender->user);
+        keys[count++] = dynamodb_chat_entry_key(batch->task, &chat, sender->user);
     }
     if (count == 0)
         return;
@@ -124,15 +125,17 @@ static void read_counter_and_senders(struct dynamodb_append_batch *batch)
 /* Who the two members of a chat of two are decides whose blocks count. */
 static void read_pair(struct dynamodb_append_batch *batch)
 {
+    struct dynamodb_chat chat = dynamodb_append_chat_name(batch);
+    const char *prefix = dynamodb_chat_members_prefix(batch->task, &chat);
     struct dynamodb_query query = {
-        .table = DYNAMODB_CHATS, .partition = batch->id, .prefix = "member#"};
+        .table = DYNAMODB_CHATS, .partition = batch->id, .prefix = prefix};
     struct dynamodb_item item;
     struct slice users[2];
     size_t count = 0;
     if (batch->chat->member_count != 2 || batch->chat->pair.count == 2)
         return;
     while (dynamodb_query_next(batch->task, &query, &item) && count < 2)
-        users[count++] = slice_after(dynamodb_item_text(&item, "part_key"), strlen("member#"));
+        users[count++] = slice_after(dynamodb_item_text(&item, "part_key"), strlen(prefix));
     if (count != 2 || !id_list_copy(&batch->chat->pair, users, count))
         dynamodb_append_forget_members(batch);
 }

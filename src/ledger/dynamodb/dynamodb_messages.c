@@ -1,6 +1,6 @@
 /* Messages: read in both directions, repair the counter. dynamodb_appends.h stores them. */
+#include "ledger/dynamodb/dynamodb_chats.h"
 #include "ledger/dynamodb/dynamodb_message.h"
-#include "ledger/dynamodb/dynamodb_operations.h"
 
 /* ---- reading ---- */
 
@@ -8,14 +8,8 @@
 static bool may_read_chat(struct dynamodb_task *task)
 {
     const struct ledger_request_input *input = &task->request->input;
-    struct dynamodb_key keys[2] = {{DYNAMODB_CHATS, input->chat, SLICE("chat"), 0}};
-    struct dynamodb_item items[2];
-    size_t count = 1;
-    if (input->user.len)
-        keys[count++] = (struct dynamodb_key){DYNAMODB_CHATS, input->chat,
-                                              dynamodb_join(task, "member#", input->user), 0};
-    dynamodb_get_many(task, keys, count, items);
-    return dynamodb_item_exists(&items[0]) && dynamodb_item_exists(&items[count - 1]);
+    struct dynamodb_chat chat = dynamodb_chat_read(task, input->chat, input->user);
+    return dynamodb_item_exists(input->user.data ? &chat.member : &chat.item);
 }
 
 static int64_t read_latest_sequence(struct dynamodb_task *task, struct slice chat)
