@@ -441,7 +441,11 @@ typedef void (*ledger_chat_done)(void *arg, const struct ledger_chat_outcome *ou
  * since, and another member gets it if the members are the same; otherwise, also for a creator who has left, it is
  * CONFLICT. An id that contains ':' or begins with the prefix of direct chats is INVALID, unless that chat is returned.
  * FORBIDDEN when a member does not want to be added by the creator, or when there is a block between
- * the two; LIMIT beyond LEDGER_CHAT_MEMBERS_MAX. */
+ * the two; LIMIT beyond LEDGER_CHAT_MEMBERS_MAX.
+ *
+ * A group is created with all its members or not at all, however many they are: before, nobody sees anything of it. A large
+ * one may take longer than the time limit allows; the same request, repeated, continues it. A block or a setting that
+ * changes while the group is being created may come too late for it. */
 void ledger_chat_create(struct ledger_client *client, struct slice chat, struct slice creator,
                         const struct slice *members, size_t count, bool members_can_add,
                         ledger_chat_done done, void *arg);

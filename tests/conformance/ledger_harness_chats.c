@@ -72,8 +72,8 @@ static void write_calls(void *arg, const struct ledger_calls_outcome *outcome)
 const char *harness_chat_create(struct harness *harness, const char *chat, const char *creator,
                                 const char *members)
 {
-    struct slice ids[16];
-    size_t count = harness_split(members, ids, 16);
+    struct slice ids[100];
+    size_t count = harness_split(members, ids, 100);
     ledger_chat_create(&harness->client, slice_of(chat), slice_of(creator), ids, count, true,
                        write_chat, harness);
     return harness_line(harness);

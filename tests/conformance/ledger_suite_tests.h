@@ -34,6 +34,7 @@
     X(only_contacts_add_who_asks_for_it)                                                           \
     X(read_marks_are_shown_as_the_reader_wants)                                                    \
     X(members_see_names_and_pictures)                                                              \
+    X(group_of_many_members_is_like_a_small_one)                                                   \
     X(chat_members_are_bounded)                                                                    \
     X(call_is_kept_for_both_users)                                                                 \
     X(calls_are_bounded)                                                                           \

@@ -144,7 +144,8 @@ enum ledger_status dynamodb_chat_create_group(struct dynamodb_task *task)
     const struct ledger_request_input *input = &task->request->input;
     bool is_reserved = ledger_request_chat_is_reserved(input->chat);
     struct id_list members = list_requested_members(task);
-    for (unsigned i = 0; i < DYNAMODB_DECISIONS_MAX; i++) {
+    unsigned decisions = 0;
+    while (dynamodb_decide(task, &decisions)) {
         struct dynamodb_chat existing = dynamodb_chat_read_marks(task, input->chat, input->user);
         struct dynamodb_new_chat chat = {.chat = {.id = input->chat},
                                          .kind = LEDGER_CHAT_GROUP,
@@ -218,7 +219,8 @@ enum ledger_status dynamodb_chat_create_direct(struct dynamodb_task *task)
     const struct ledger_request_input *input = &task->request->input;
     struct dynamodb_key keys[PAIR_ITEMS];
     make_pair_keys(task, keys);
-    for (unsigned i = 0; i < DYNAMODB_DECISIONS_MAX; i++) {
+    unsigned decisions = 0;
+    while (dynamodb_decide(task, &decisions)) {
         struct dynamodb_item items[PAIR_ITEMS];
         dynamodb_get_many(task, keys, PAIR_ITEMS, items);
         struct slice chat = dynamodb_item_text(&items[PAIR_CHAT], "chat_id");

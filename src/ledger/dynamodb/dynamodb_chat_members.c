@@ -78,7 +78,8 @@ static enum dynamodb_outcome store_member(struct dynamodb_task *task,
 enum ledger_status dynamodb_members_add(struct dynamodb_task *task)
 {
     const struct ledger_request_input *input = &task->request->input;
-    for (unsigned i = 0; i < DYNAMODB_DECISIONS_MAX; i++) {
+    unsigned decisions = 0;
+    while (dynamodb_decide(task, &decisions)) {
         struct dynamodb_chat chat = dynamodb_chat_read(task, input->chat, input->user);
         if (!dynamodb_item_exists(&chat.member))
             return LEDGER_NOT_FOUND;
@@ -198,7 +199,8 @@ enum ledger_status dynamodb_members_remove(struct dynamodb_task *task)
 {
     const struct ledger_request_input *input = &task->request->input;
     struct ledger_member_outcome *outcome = &task->request->outcome.member;
-    for (unsigned i = 0; i < DYNAMODB_DECISIONS_MAX; i++) {
+    unsigned decisions = 0;
+    while (dynamodb_decide(task, &decisions)) {
         struct removal removal = {.chat = dynamodb_chat_read(task, input->chat, input->user)};
         const struct dynamodb_chat *chat = &removal.chat;
         if (!dynamodb_item_exists(&chat->member))

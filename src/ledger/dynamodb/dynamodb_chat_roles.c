@@ -41,7 +41,8 @@ static enum dynamodb_outcome store_role(struct dynamodb_task *task,
 static enum ledger_status set_admin(struct dynamodb_task *task, bool is_admin)
 {
     const struct ledger_request_input *input = &task->request->input;
-    for (unsigned i = 0; i < DYNAMODB_DECISIONS_MAX; i++) {
+    unsigned decisions = 0;
+    while (dynamodb_decide(task, &decisions)) {
         struct dynamodb_chat chat = dynamodb_chat_read(task, input->chat, input->user);
         enum ledger_status status = require_admin_item(&chat);
         if (status != LEDGER_OK)
@@ -77,7 +78,8 @@ enum ledger_status dynamodb_roles_change_chat(struct dynamodb_task *task)
 {
     const struct ledger_request_input *input = &task->request->input;
     struct dynamodb_transaction transaction;
-    for (unsigned i = 0; i < DYNAMODB_DECISIONS_MAX; i++) {
+    unsigned decisions = 0;
+    while (dynamodb_decide(task, &decisions)) {
         struct dynamodb_chat chat = dynamodb_chat_read(task, input->chat, input->user);
         enum ledger_status status = require_admin_item(&chat);
         if (status != LEDGER_OK)

@@ -217,7 +217,8 @@ enum ledger_status dynamodb_cursors_put(struct dynamodb_task *task)
 {
     const struct ledger_request_input *input = &task->request->input;
     struct dynamodb_key key = make_cursor_key(task, input->chat, input->user, input->device);
-    for (unsigned i = 0; i < DYNAMODB_DECISIONS_MAX; i++) {
+    unsigned decisions = 0;
+    while (dynamodb_decide(task, &decisions)) {
         struct cursor_move move = {.chat = dynamodb_chat_read_marks(task, input->chat, input->user),
                                    .key = key};
         if (!dynamodb_item_exists(&move.chat.member))

@@ -41,6 +41,12 @@ static struct slice get_line_key(const struct ledger_request *request)
     case LEDGER_BLOCK_DELETE:
     case LEDGER_CALL_APPEND:
         return ledger_request_user(request);
+    case LEDGER_CHAT_CHANGE:
+    case LEDGER_CHAT_MEMBER_ADD:
+    case LEDGER_CHAT_MEMBER_REMOVE:
+    case LEDGER_CHAT_ADMIN_PUT:
+    case LEDGER_CHAT_ADMIN_DELETE:
+        return request->input.chat;
     case LEDGER_REVOKE:
         return SLICE("");
     default:

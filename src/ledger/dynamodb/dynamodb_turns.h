@@ -1,7 +1,7 @@
 /*
- * Requests that change the same counts take turns: those of one user's contacts, blocks and calls, and all revocations. Together
- * they would only make each other's transactions fail. Requests of other processes still may; then the conditions of the
- * transactions decide.
+ * Requests that change the same counts take turns: those of one user's contacts, blocks and calls, those of one chat's members,
+ * and all revocations. Together they would only make each other's transactions fail. Requests of other processes still
+ * may; then the conditions of the transactions decide.
  *
  *   take ──► its turn: start it ──► ended: next ──► start the next one
  *        └─► kept until its turn

@@ -4,6 +4,8 @@
 
 #include <assert.h>
 
+enum { DECISION_WAIT_MS = 5 };
+
 /* ---- transactions ---- */
 
 static void write_request_token(struct dynamodb_task *task)
@@ -163,6 +165,18 @@ enum dynamodb_outcome dynamodb_transaction_commit(struct dynamodb_transaction *t
     else
         read_refusals(transaction);
     return task->failed ? DYNAMODB_FAILED : outcome;
+}
+
+bool dynamodb_decide(struct dynamodb_task *task, unsigned *decisions)
+{
+    int64_t wait_max_ms = (int64_t)DECISION_WAIT_MS << *decisions;
+    if (*decisions == DYNAMODB_DECISIONS_MAX || task->failed || task->invalid)
+        return false;
+    if (*decisions > 0)
+        dynamodb_client_wait(
+            task, 1 + (int64_t)random_below(task->client->random, (uint64_t)wait_max_ms));
+    ++*decisions;
+    return true;
 }
 
 /* ---- single items ---- */

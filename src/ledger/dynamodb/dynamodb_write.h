@@ -54,6 +54,11 @@ unsigned dynamodb_transaction_check(struct dynamodb_transaction *transaction,
 
 enum dynamodb_outcome dynamodb_transaction_commit(struct dynamodb_transaction *transaction);
 
+/* Begins the next decision of an operation; `decisions` counts them from 0. Before all but the first it waits at random, longer each
+ * time, so that one of several processes that refuse each other is first. Returns false when there were enough, or after a
+ * failure. */
+bool dynamodb_decide(struct dynamodb_task *task, unsigned *decisions);
+
 static inline bool dynamodb_transaction_refused(const struct dynamodb_transaction *transaction,
                                                 unsigned place)
 {
