@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -115,9 +116,7 @@ static void test_name_is_told_and_bounded(void **state)
     (void)state;
     dynamodb_error_of(400, SLICE(ERROR("ThrottlingException")), name);
     assert_string_equal(name, "ThrottlingException");
-    strcpy(answer, "{\"__type\":\"x#");
-    memset(answer + strlen(answer), 'y', 300);
-    strcat(answer, "\"}");
+    snprintf(answer, sizeof(answer), "{\"__type\":\"x#%0300d\"}", 7);
     dynamodb_error_of(400, slice_of(answer), name);
     assert_int_equal(strlen(name), DYNAMODB_ERROR_NAME_MAX - 1);
 }
