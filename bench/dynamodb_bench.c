@@ -41,6 +41,8 @@ enum {
 static const char BODY[BODY_BYTES + 1] =
     "The quick brown fox jumps over the lazy dog, and the lazy dog lets it: it has seen better jumps ..";
 
+static const char LOOPBACK[] = "http://127.0.0.1:";
+
 static const struct config_dynamodb SETTINGS = {.retry = {3, 100, 5000},
                                                 .transaction_conflict = {5, 50}};
 
@@ -92,7 +94,8 @@ static int compare_samples(const void *a, const void *b)
 
 static double percentile_ms(const struct step *step, size_t percent)
 {
-    return (double)step->samples[(step->sample_count - 1) * percent / 100] / 1000;
+    size_t index = (step->sample_count - 1) * percent / 100;
+    return (double)step->samples[index] / 1000;
 }
 
 static double rate_of(const struct step *step)
@@ -315,9 +318,9 @@ int main(int argc, char **argv)
 {
     static struct bench bench;
     char url[TEXT_MAX], prefix[64];
-    unsigned port;
-    if (argc < 2 || sscanf(argv[1], "http://127.0.0.1:%u", &port) != 1)
+    if (argc < 2 || strncmp(argv[1], LOOPBACK, strlen(LOOPBACK)) != 0)
         die("usage: dynamodb_bench http://127.0.0.1:PORT [ROUNDS]");
+    unsigned port = (unsigned)strtoul(argv[1] + strlen(LOOPBACK), NULL, 10);
     unsigned long rounds = argc > 2 ? strtoul(argv[2], NULL, 10) : ROUNDS;
     setenv("AWS_ACCESS_KEY_ID", "bench", 1);
     setenv("AWS_SECRET_ACCESS_KEY", "bench", 1);

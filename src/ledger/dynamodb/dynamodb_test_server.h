@@ -10,7 +10,6 @@ enum { DYNAMODB_TEST_TEXT_MAX = 512 };
 struct dynamodb_test_server {
     char url[DYNAMODB_TEST_TEXT_MAX]; /* dynamodb://…, with a prefix of its own */
     char prefix[64];
-    const char *host;
     unsigned port;
 };
 
