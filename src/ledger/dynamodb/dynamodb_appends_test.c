@@ -198,6 +198,33 @@ static void test_repeated_messages_do_not_disturb_the_others(void **state)
            "ok c#3:alice:new-1 c#4:bob:new-1 c#5:alice:new-2 c#6:alice:new-3 /6");
 }
 
+/* ---- what is remembered ---- */
+
+/* Another ledger, as in another process, changes what this one remembers of the chat. */
+static void test_changes_by_other_ledgers_are_noticed(void **state)
+{
+    struct fixture *fixture = *state;
+    struct harness *h = &fixture->harness, other;
+    struct ledger *ledger = dynamodb_test_server_open(&fixture->server);
+    harness_init(&other, ledger);
+    expect(harness_send(h, "c", "alice", "1", "one"), "ok 1 m-1");
+    expect(harness_send(h, "c", "bob", "2", "two"), "ok 2 m-2");
+    expect(harness_send(&other, "c", "bob", "3", "three"), "ok 3 m-3");
+    expect(harness_send(h, "c", "bob", "3", "three"), "ok 3 m-3 duplicate");
+    expect(harness_send(h, "c", "bob", "4", "four"), "ok 4 m-4");
+    harness_block(&other, "alice", "bob");
+    expect(harness_send(h, "c", "bob", "5", "five"), "forbidden");
+    harness_unblock(&other, "alice", "bob");
+    expect(harness_send(h, "c", "bob", "5", "five"), "ok 5 m-5");
+    harness_member_remove(&other, "c", "alice", "bob");
+    expect(harness_send(h, "c", "bob", "6", "six"), "not_found");
+    expect(harness_send(h, "c", "alice", "6", "six"), "ok 6 m-6");
+    harness_member_add(&other, "c", "alice", "bob");
+    expect(harness_send(h, "c", "bob", "7", "seven"), "ok 7 m-7");
+    ledger_close(&ledger);
+    harness_free(&other);
+}
+
 /* ---- several processes ---- */
 
 enum { PROCESSES = 3, PROCESS_MESSAGES = 200, PROCESS_WINDOW = 20, KILL_AFTER = 60 };
@@ -378,6 +405,7 @@ int main(void)
         APPENDS_TEST(test_message_that_is_not_utf8_is_refused_alone),
         APPENDS_TEST(test_messages_of_a_chat_share_transactions),
         APPENDS_TEST(test_repeated_messages_do_not_disturb_the_others),
+        APPENDS_TEST(test_changes_by_other_ledgers_are_noticed),
         APPENDS_TEST(test_processes_that_share_a_chat_store_dense_sequences),
         APPENDS_TEST(test_killed_process_leaves_dense_sequences),
     };
