@@ -136,4 +136,5 @@ void dynamodb_chat_drafts_clear(struct dynamodb_task *task, struct slice user,
     }
     if (transaction.count > 0)
         dynamodb_transaction_commit(&transaction);
+    task->failed = task->late; /* the list that came across them does not need their removal */
 }

@@ -57,8 +57,8 @@ struct dynamodb_key dynamodb_chat_part_key(struct dynamodb_task *task, struct sl
 
 /* ---- the chat ---- */
 
-/* Reads the first `of_user` of the user's items and the chat's own. A staged chat's member has a key that only the chat's item
- * tells. */
+/* Reads the items of the chat and of the user in one call, and in a second one the member of a staged chat, whose key only the
+ * chat's item tells. */
 static struct dynamodb_chat read_chat_items(struct dynamodb_task *task, struct slice id,
                                             struct slice user, bool with_marks)
 {
