@@ -137,10 +137,12 @@ test('a killed fan-out process is replaced by the other, and no message is lost'
   await allReady();
 });
 
-test('a drained fan-out process leaves the group at once and exits with 0', async () => {
+test('a drained fan-out process gives its partitions up and exits with 0', async () => {
   const { chat, alice, bob } = await meet();
+  const drained = fanouts.get('fanout-2');
   await sendAll(alice, chat, numbers(10));
-  assert.equal(await fanouts.get('fanout-2').stop(), 0);
+  assert.equal(await drained.stop(), 0);
+  assert.match(drained.log(), /event=draining[^]*change=revoked[^]*event=stopped/);
   fanouts.delete('fanout-2');
   await sendAll(alice, chat, numbers(10, 10));
   await receives(bob, numbers(20));
@@ -196,6 +198,19 @@ test('garbage and events of an unknown chat become dead letters, and the flow go
   const replayed = await rollcall('dead-letters', '--feed', kafka.url, 'replay', id);
   assert.equal(replayed.code, 0, replayed.stderr);
   await eventually(() => bob.bodies().includes('found again'), 'the replayed message arrives', TAKEOVER_MS);
+});
+
+test('a gateway that consumes fans out too, and shows the depth of the dead letters', async () => {
+  const consuming = await fleet.start('gw-004', { settings: { 'fanout.in_gateway': true } });
+  await eventually(async () => (await metric(consuming.operations, 'fanout_dlq_depth')) === 2, 'the depth is shown');
+  for (const fanout of fanouts.values()) await fanout.stop();
+  const { chat, alice, bob } = await meet();
+  await sendAll(alice, chat, numbers(10));
+  await receives(bob, numbers(10));
+  assert.ok((await metric(consuming.operations, 'fanout_events_done')) >= 10);
+  for (const name of fanouts.keys()) await startWorker(name);
+  assert.equal(await consuming.stop(), 0);
+  await allReady();
 });
 
 test('without Redis messages go by peer links', async () => {

@@ -24,7 +24,6 @@ export async function startFanout({ name, state, ledger, feed, settings = {}, wo
   const all = {
     'peer.secret': PEER_SECRET,
     'ops.listen': `127.0.0.1:${port}`,
-    'gateway.shutdown.drain_timeout_seconds': 5,
     ...settings,
   };
   const set = Object.entries(all).flatMap(([key, value]) => ['--set', `${key}=${value}`]);

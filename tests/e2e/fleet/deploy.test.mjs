@@ -36,6 +36,8 @@ test('gateway.yaml and ledger.yaml are valid', async () => {
   const gateway = await rollcall('serve', '--config', deployed('fleet/gateway.yaml'), '--print-config');
   assert.equal(gateway.code, 0, gateway.stderr);
   assert.match(gateway.stdout, /remote:\/\/ledger\.internal:7300/);
+  const fanout = await rollcall('fanout', '--config', deployed('fleet/gateway.yaml'), '--print-config');
+  assert.equal(fanout.code, 0, fanout.stderr);
   const ledger = await rollcall('ledger', '--config', deployed('fleet/ledger.yaml'), '--print-config');
   assert.equal(ledger.code, 0, ledger.stderr);
 });
