@@ -195,6 +195,7 @@ void kafka_client_watch(struct kafka_client *client, rd_kafka_queue_t *queue)
 {
     static const uint64_t ONE = 1;
     rd_kafka_queue_io_event_enable(queue, client->source.fd, &ONE, sizeof(ONE));
+    kafka_client_wake(client); /* what came before would keep the queue from ever being announced */
 }
 
 /* ---- life ---- */
