@@ -33,6 +33,11 @@ test-cloud: ## test the backends on a real DynamoDB Local and Kafka (needs Java 
 	@tools/install-deps cloud || { echo "0 passed, 1 failed"; exit 1; }
 	@tools/run-tests cloud
 
+.PHONY: test-failover
+test-failover: ## kill brokers of a Kafka of three while users send: minutes (needs Java and Maven)
+	@tools/install-deps cloud || { echo "0 passed, 1 failed"; exit 1; }
+	@tools/run-tests failover
+
 .PHONY: test-api
 test-api: ## send generated requests, compare the answers with docs/openapi.json
 	@tools/install-deps test api || { echo "0 passed, 1 failed"; exit 1; }

@@ -107,6 +107,15 @@ export async function startKafka({ count = 1, properties = '' } = {}) {
     addresses,
     url: `kafka://${addresses}`,
     each,
+
+    /** The broker that is the active controller, as the brokers have last written. */
+    async controller() {
+      const states = await Promise.all(brokers.map(async (_, index) =>
+        JSON.parse(await readFile(join(folder, String(index + 1), 'data/__cluster_metadata-0/quorum-state'), 'utf8'))));
+      const newest = states.reduce((a, b) => (b.leaderEpoch > a.leaderEpoch ? b : a));
+      return brokers[newest.leaderId - 1];
+    },
+
     async stop() {
       await each('kill');
       await rm(folder, { recursive: true, force: true });
