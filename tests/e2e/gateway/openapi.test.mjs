@@ -214,7 +214,7 @@ const PROBES = [
   ['get /v1/calls', 'v1/calls', null, undefined, 401],
   ['post /v1/chats', 'v1/chats', 'alice', { chat_id: 'probed', members: ['bob'] }, 201],
   ['post /v1/chats', 'v1/chats', 'alice', { chat_id: 'probed', members: ['bob'] }, 200],
-  ['post /v1/chats', 'v1/chats', 'alice', { chat_id: 'probed', members: ['carol'] }, 409],
+  ['post /v1/chats', 'v1/chats', 'bob', { chat_id: 'probed', members: ['carol'] }, 409],
   ['post /v1/chats', 'v1/chats', 'alice', { chat_id: 'probed' }, 400],
   ['post /v1/chats', 'v1/chats', 'alice', { direct_with: 'bob', chat_id: 'probed' }, 400],
   ['post /v1/chats', 'v1/chats', 'alice', { chat_id: null, 'a key\n': 1, members: ['bob'] }, 201],

@@ -99,9 +99,10 @@ async function floodPolling({ event, batch = 50 }) {
   const path = `${base}&sid=${JSON.parse(opened.text.slice(1)).sid}`;
   await request(agent, 'POST', path, `40${JSON.stringify({ token })}`);
   const startedMs = Date.now();
-  let isOpen = true;
+  let isOpen = true; // for POSTs; the GETs go on until the last event has come
+  let isPolled = true;
   const note = (packet) => {
-    if (packet === '1') isOpen = false;
+    if (packet === '1') isOpen = isPolled = false;
     if (packet.startsWith('42')) {
       const [name, data] = JSON.parse(packet.slice(packet.indexOf('[')));
       if (name === 'connection_closing') summary.closings.push({ reason: data.reason, ms: Date.now() - startedMs });
@@ -109,9 +110,9 @@ async function floodPolling({ event, batch = 50 }) {
     }
   };
   const polls = (async () => {
-    while (isOpen && Date.now() - startedMs < ms) {
+    while (isPolled && Date.now() - startedMs < ms) {
       const { status, text } = await request(agent, 'GET', path);
-      isOpen &&= status === 200;
+      isPolled &&= status === 200;
       for (const packet of text.split('\x1e')) note(packet);
     }
   })();
