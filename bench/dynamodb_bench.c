@@ -6,11 +6,11 @@
  *   single    one sender, who waits for each answer before the next message: no two messages share a transaction
  *   gathered  256 senders in the same chat, who do the same
  *
- *   dynamodb_bench http://127.0.0.1:PORT [ROUNDS]
+ *   dynamodb_bench http://127.0.0.1:PORT [ROUNDS [bare]]
  *
  * The steps take turns, a second each, in every round, so that whatever else the machine does touches them all. Prints one line
- * of JSON per step, then the ratios and the resident memory that the client has added. `bench/dynamodb` starts a DynamoDB
- * Local and runs it.
+ * of JSON per step, then the ratios and the resident memory that the client has added; with `bare` it runs that step alone.
+ * `bench/dynamodb` starts a DynamoDB Local and runs it.
  */
 #include "base/random.h"
 #include "base/ulid.h"
@@ -62,6 +62,7 @@ struct bench {
     struct ledger_client client;
     struct random random;
     struct step *step; /* whose turn it is */
+    unsigned step_count;
     int64_t until_us;
     unsigned long sent;
     unsigned in_flight;
@@ -190,7 +191,7 @@ static int write_bare_transaction(char *out, const char *prefix, unsigned long s
 {
     return snprintf(
         out, TEXT_MAX,
-        "{\"ClientRequestToken\":\"bare-%lu\",\"TransactItems\":["
+        "{\"ClientRequestToken\":\"%s%lu\",\"TransactItems\":["
         "{\"Update\":{\"TableName\":\"%schat_counters\",\"Key\":{\"chat_id\":{\"S\":\"bare\"}},"
         "\"UpdateExpression\":\"SET sequence_counter = :n, activity_ms = :n\","
         "\"ConditionExpression\":\"sequence_counter = :o\",\"ExpressionAttributeValues\":"
@@ -203,8 +204,8 @@ static int write_bare_transaction(char *out, const char *prefix, unsigned long s
         "{\"Put\":{\"TableName\":\"%ssends\",\"Item\":{\"sender_key\":{\"S\":\"4:bare:alice\"},"
         "\"client_message_id\":{\"S\":\"%lu\"},\"sequence_number\":{\"N\":\"%lu\"}},"
         "\"ConditionExpression\":\"attribute_not_exists(sender_key)\"}}]}",
-        sequence, prefix, sequence, sequence - 1, prefix, prefix, sequence, BODY, prefix, sequence,
-        sequence);
+        prefix, sequence, prefix, sequence, sequence - 1, prefix, prefix, sequence, BODY, prefix,
+        sequence, sequence);
 }
 
 /* Sends a transaction over a connection that stays open and waits for its answer, which is short. */
@@ -275,7 +276,7 @@ static struct step steps[STEPS] = {
 
 static void run_round(struct bench *bench, unsigned port, const char *prefix)
 {
-    for (unsigned i = 0; i < STEPS; i++) {
+    for (unsigned i = 0; i < bench->step_count; i++) {
         int64_t started_us = clock_microseconds();
         bench->step = &steps[i];
         bench->until_us = started_us + TURN_US;
@@ -295,10 +296,12 @@ static void forget_rounds(void)
     }
 }
 
-static void print_results(uint64_t added_bytes)
+static void print_results(const struct bench *bench, uint64_t added_bytes)
 {
-    for (unsigned i = 0; i < STEPS; i++)
+    for (unsigned i = 0; i < bench->step_count; i++)
         print_step(&steps[i]);
+    if (bench->step_count < STEPS)
+        return;
     double bare_ms = percentile_ms(&steps[BARE], 50);
     printf("{\"gathered_over_single\":%.1f,\"single_p50_over_bare_p50\":%.2f,"
            "\"single_without_outbox_p50_over_bare_p50\":%.2f,\"added_resident_mb\":%.1f}\n",
@@ -319,9 +322,10 @@ int main(int argc, char **argv)
     static struct bench bench;
     char url[TEXT_MAX], prefix[64];
     if (argc < 2 || strncmp(argv[1], LOOPBACK, strlen(LOOPBACK)) != 0)
-        die("usage: dynamodb_bench http://127.0.0.1:PORT [ROUNDS]");
+        die("usage: dynamodb_bench http://127.0.0.1:PORT [ROUNDS [bare]]");
     unsigned port = (unsigned)strtoul(argv[1] + strlen(LOOPBACK), NULL, 10);
     unsigned long rounds = argc > 2 ? strtoul(argv[2], NULL, 10) : ROUNDS;
+    bench.step_count = argc > 3 && strcmp(argv[3], "bare") == 0 ? BARE + 1 : STEPS;
     setenv("AWS_ACCESS_KEY_ID", "bench", 1);
     setenv("AWS_SECRET_ACCESS_KEY", "bench", 1);
     snprintf(prefix, sizeof(prefix), "bench%d-", (int)getpid());
@@ -342,7 +346,7 @@ int main(int argc, char **argv)
     forget_rounds();
     for (unsigned long round = 0; round < rounds; round++)
         run_round(&bench, port, prefix);
-    print_results(cost_resident_bytes(getpid()) - before_bytes);
+    print_results(&bench, cost_resident_bytes(getpid()) - before_bytes);
     ledger_close(&bench.ledger);
     ledger_request_inbox_free(&bench.inbox);
     loop_free(&bench.loop);
