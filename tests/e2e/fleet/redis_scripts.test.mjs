@@ -63,8 +63,9 @@ const open = (user, conn, server, { idle = 0, again = '', grace = 0 } = {}) =>
 
 const renew = (user, conn) => run('renew', `user_connections:${user}`, ['gw-1', user, 1, conn]);
 
-/** Reaps expired leases and graces. Returns the transitions. */
-const reap = async (options = {}) => (await run('reap', 'presence:v_heartbeat', [100], options)).slice(2).map(readTransition);
+/** Reaps expired leases and graces, unless it is later than `notAfterMs`. Returns the transitions. */
+const reap = async ({ notAfterMs = Number.MAX_SAFE_INTEGER, ...options } = {}) =>
+  (await run('reap', 'presence:v_heartbeat', [100, notAfterMs], options)).slice(3).map(readTransition);
 
 before(async () => {
   port = await freePort();
@@ -148,6 +149,7 @@ test('a renewed lease is kept, an expired one is reaped once with its last renew
   assert.deepEqual(await command('SMEMBERS', 'user_servers:A'), ['gw-1'], 'while another device lives');
   assert.deepEqual(await reap(), []);
   await sleep(WINDOW_MS);
+  assert.deepEqual(await reap({ notAfterMs: Date.now() - 1 }), [], 'a script that runs late ends nothing');
   const [reaped, ...more] = await reap();
   assert.ok(reaped.changed && reaped.status === 'offline' && more.length === 0);
   assert.ok(Math.abs(Date.parse(reaped.lastSeen) - renewed) < WINDOW_MS / 3);
