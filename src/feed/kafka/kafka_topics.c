@@ -1,8 +1,9 @@
 #include "feed/kafka/kafka_topics.h"
 
 #include <string.h>
+#include <unistd.h>
 
-enum { TOPIC_COUNT = 2, DEAD_LETTER_PARTITIONS = 1 };
+enum { TOPIC_COUNT = 2, DEAD_LETTER_PARTITIONS = 1, KNOWN_POLL_MS = 100 };
 
 /* What a topic must be like. */
 struct topic_wish {
@@ -144,6 +145,19 @@ static bool create_topics(rd_kafka_t *handle, rd_kafka_NewTopic_t **topics,
     return created;
 }
 
+/* The broker that made a topic may answer before every broker knows it. */
+static bool wait_until_topics_are_known(const struct config *config,
+                                        char error[KAFKA_CLIENT_ERROR_TEXT_MAX])
+{
+    enum kafka_topics_result result = kafka_topics_check(config, NULL, error);
+    for (int waited_ms = 0; result == KAFKA_TOPICS_WRONG && waited_ms < KAFKA_TOPICS_TIMEOUT_MS;
+         waited_ms += KNOWN_POLL_MS) {
+        usleep(KNOWN_POLL_MS * 1000);
+        result = kafka_topics_check(config, NULL, error);
+    }
+    return result == KAFKA_TOPICS_OK;
+}
+
 bool kafka_topics_create(const struct config *config, char error[KAFKA_CLIENT_ERROR_TEXT_MAX])
 {
     struct topic_wish wishes[TOPIC_COUNT];
@@ -161,5 +175,5 @@ bool kafka_topics_create(const struct config *config, char error[KAFKA_CLIENT_ER
             rd_kafka_NewTopic_destroy(topics[i]);
     if (handle)
         rd_kafka_destroy(handle);
-    return created;
+    return created && wait_until_topics_are_known(config, error);
 }

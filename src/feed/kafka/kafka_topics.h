@@ -1,6 +1,6 @@
 /*
  * The two topics of the feed: durability.kafka.topic with the events and fanout.dlq.topic with the dead letters. For
- * the start of a process and for commands: these functions block, each for KAFKA_TOPICS_TIMEOUT_MS at most.
+ * the start of a process and for commands: these functions block, each for a few times KAFKA_TOPICS_TIMEOUT_MS at most.
  */
 #ifndef ROLLCALL_FEED_KAFKA_KAFKA_TOPICS_H
 #define ROLLCALL_FEED_KAFKA_KAFKA_TOPICS_H
@@ -23,7 +23,7 @@ enum kafka_topics_result {
 enum kafka_topics_result kafka_topics_check(const struct config *config, FILE *out,
                                             char error[KAFKA_CLIENT_ERROR_TEXT_MAX]);
 
-/* Makes the topics that do not exist. Returns false and explains in `error`. */
+/* Makes the topics that do not exist, and waits until the brokers know them. Returns false and explains in `error`. */
 bool kafka_topics_create(const struct config *config, char error[KAFKA_CLIENT_ERROR_TEXT_MAX]);
 
 #endif
