@@ -72,6 +72,32 @@ void model_call_drop_if_empty(struct model_call *call, size_t argument)
         model_key_remove(call->model, key);
 }
 
+void model_call_remove_members(struct model_call *call, enum model_type type)
+{
+    int64_t removed = 0;
+    bool ok;
+    struct model_value *value = model_call_read(call, 1, type, &ok);
+    if (!ok)
+        return;
+    for (size_t i = 2; value && i < call->count; i++) {
+        struct model_member *member = model_member_find(value, call->args[i]);
+        if (!member)
+            continue;
+        model_member_remove(value, member);
+        removed++;
+    }
+    model_call_drop_if_empty(call, 1);
+    model_reply_int(call, removed);
+}
+
+void model_call_count_members(struct model_call *call, enum model_type type)
+{
+    bool ok;
+    struct model_value *value = model_call_read(call, 1, type, &ok);
+    if (ok)
+        model_reply_int(call, value ? (int64_t)value->count : 0);
+}
+
 /* ---- arguments ---- */
 
 bool model_slice_is_word(struct slice text, const char *word)

@@ -73,6 +73,10 @@ struct model_value *model_call_write(struct model_call *call, size_t argument, e
 /* Removes a key whose value has become empty. */
 void model_call_drop_if_empty(struct model_call *call, size_t argument);
 
+/* What is the same for hashes, sets and sorted sets: removes the named members, counts the members. */
+void model_call_remove_members(struct model_call *call, enum model_type type);
+void model_call_count_members(struct model_call *call, enum model_type type);
+
 /* ---- arguments ---- */
 
 bool model_slice_is_word(struct slice text, const char *word); /* in any case */

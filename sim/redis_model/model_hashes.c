@@ -88,28 +88,12 @@ static void run_hkeys(struct model_call *call)
 
 static void run_hdel(struct model_call *call)
 {
-    int64_t removed = 0;
-    bool ok;
-    struct model_value *hash = model_call_read(call, 1, MODEL_HASH, &ok);
-    if (!ok)
-        return;
-    for (size_t i = 2; hash && i < call->count; i++) {
-        struct model_member *field = model_member_find(hash, call->args[i]);
-        if (!field)
-            continue;
-        model_member_remove(hash, field);
-        removed++;
-    }
-    model_call_drop_if_empty(call, 1);
-    model_reply_int(call, removed);
+    model_call_remove_members(call, MODEL_HASH);
 }
 
 static void run_hlen(struct model_call *call)
 {
-    bool ok;
-    struct model_value *hash = model_call_read(call, 1, MODEL_HASH, &ok);
-    if (ok)
-        model_reply_int(call, hash ? (int64_t)hash->count : 0);
+    model_call_count_members(call, MODEL_HASH);
 }
 
 static void run_hexists(struct model_call *call)

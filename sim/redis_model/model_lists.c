@@ -24,10 +24,7 @@ static void run_rpush(struct model_call *call)
 
 static void run_llen(struct model_call *call)
 {
-    bool ok;
-    struct model_value *list = model_call_read(call, 1, MODEL_LIST, &ok);
-    if (ok)
-        model_reply_int(call, list ? (int64_t)list->count : 0);
+    model_call_count_members(call, MODEL_LIST);
 }
 
 static void run_lpop(struct model_call *call)

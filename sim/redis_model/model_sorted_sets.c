@@ -80,20 +80,7 @@ static void run_zadd(struct model_call *call)
 
 static void run_zrem(struct model_call *call)
 {
-    int64_t removed = 0;
-    bool ok;
-    struct model_value *set = model_call_read(call, 1, MODEL_SORTED_SET, &ok);
-    if (!ok)
-        return;
-    for (size_t i = 2; set && i < call->count; i++) {
-        struct model_member *member = model_member_find(set, call->args[i]);
-        if (!member)
-            continue;
-        model_member_remove(set, member);
-        removed++;
-    }
-    model_call_drop_if_empty(call, 1);
-    model_reply_int(call, removed);
+    model_call_remove_members(call, MODEL_SORTED_SET);
 }
 
 static void run_zscore(struct model_call *call)
@@ -109,10 +96,7 @@ static void run_zscore(struct model_call *call)
 
 static void run_zcard(struct model_call *call)
 {
-    bool ok;
-    struct model_value *set = model_call_read(call, 1, MODEL_SORTED_SET, &ok);
-    if (ok)
-        model_reply_int(call, set ? (int64_t)set->count : 0);
+    model_call_count_members(call, MODEL_SORTED_SET);
 }
 
 /* ---- ranges ---- */

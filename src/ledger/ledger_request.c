@@ -172,6 +172,24 @@ void *ledger_request_array_push(struct ledger_request *request, struct ledger_re
     return memset((char *)array->items + array->count++ * item_bytes, 0, item_bytes);
 }
 
+void ledger_request_patch_settings(struct ledger_request *request)
+{
+    const struct ledger_request_input *input = &request->input;
+    struct ledger_settings_outcome *outcome = &request->outcome.settings;
+    if (input->set_presence)
+        outcome->settings.presence = input->settings.presence;
+    if (input->set_last_seen)
+        outcome->settings.last_seen = input->settings.last_seen;
+    if (input->set_group_adds)
+        outcome->settings.group_adds = input->settings.group_adds;
+    if (input->set_hides_reads)
+        outcome->settings.hides_reads = input->settings.hides_reads;
+    if (input->set_display_name)
+        outcome->appearance.display_name = input->appearance.display_name;
+    if (input->set_avatar_url)
+        outcome->appearance.avatar_url = input->appearance.avatar_url;
+}
+
 struct slice ledger_request_user(const struct ledger_request *request)
 {
     const struct ledger_request_input *input = &request->input;

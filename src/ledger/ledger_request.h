@@ -275,6 +275,9 @@ struct ledger_request_array {
 void *ledger_request_array_push(struct ledger_request *request, struct ledger_request_array *array,
                                 size_t item_bytes);
 
+/* Replaces what a change of settings sets in its outcome, which holds the settings as they were. */
+void ledger_request_patch_settings(struct ledger_request *request);
+
 /* Returns the user on whose behalf the request is made; SLICE_NONE: the server's own. */
 struct slice ledger_request_user(const struct ledger_request *request);
 

@@ -57,23 +57,6 @@ enum ledger_status dynamodb_users_settings_get(struct dynamodb_task *task)
     return LEDGER_OK;
 }
 
-static void apply_patch(const struct ledger_request_input *input,
-                        struct ledger_settings_outcome *outcome)
-{
-    if (input->set_presence)
-        outcome->settings.presence = input->settings.presence;
-    if (input->set_last_seen)
-        outcome->settings.last_seen = input->settings.last_seen;
-    if (input->set_group_adds)
-        outcome->settings.group_adds = input->settings.group_adds;
-    if (input->set_hides_reads)
-        outcome->settings.hides_reads = input->settings.hides_reads;
-    if (input->set_display_name)
-        outcome->appearance.display_name = input->appearance.display_name;
-    if (input->set_avatar_url)
-        outcome->appearance.avatar_url = input->appearance.avatar_url;
-}
-
 static enum dynamodb_outcome put_settings(struct dynamodb_task *task, int64_t version)
 {
     const struct ledger_settings_outcome *outcome = &task->request->outcome.settings;
@@ -100,7 +83,7 @@ enum ledger_status dynamodb_users_settings_put(struct dynamodb_task *task)
 {
     for (unsigned i = 0; i < DYNAMODB_DECISIONS_MAX; i++) {
         int64_t version = get_settings(task);
-        apply_patch(&task->request->input, &task->request->outcome.settings);
+        ledger_request_patch_settings(task->request);
         if (put_settings(task, version) != DYNAMODB_REFUSED)
             return LEDGER_OK;
     }

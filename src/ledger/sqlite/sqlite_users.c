@@ -118,18 +118,7 @@ enum ledger_status sqlite_users_settings_put(struct database *database,
     struct ledger_settings_outcome *outcome = &request->outcome.settings;
     outcome->previous = read_user_settings(database, request, input->user, &outcome->appearance);
     outcome->settings = outcome->previous;
-    if (input->set_presence)
-        outcome->settings.presence = input->settings.presence;
-    if (input->set_last_seen)
-        outcome->settings.last_seen = input->settings.last_seen;
-    if (input->set_group_adds)
-        outcome->settings.group_adds = input->settings.group_adds;
-    if (input->set_hides_reads)
-        outcome->settings.hides_reads = input->settings.hides_reads;
-    if (input->set_display_name)
-        outcome->appearance.display_name = input->appearance.display_name;
-    if (input->set_avatar_url)
-        outcome->appearance.avatar_url = input->appearance.avatar_url;
+    ledger_request_patch_settings(request);
     struct query query = query_open(database, UPSERT_SETTINGS);
     query_bind(&query, input->user);
     bind_optional_text(&query, outcome->appearance.display_name);
