@@ -73,7 +73,7 @@ test('DynamoDB is killed: errors are fast, presence and connections go on; start
     assert.equal(ack.type, 'message_ack');
     acknowledged.push(`before-${n}`);
   }
-  assert.equal(await metric(server, 'durability_dynamodb_available'), 1);
+  await eventually(async () => (await metric(server, 'durability_dynamodb_available')) === 1, 'the metric says so');
 
   await sleep(LOCAL_COMMIT_MS);
   await dynamodb.kill();
