@@ -1,7 +1,8 @@
 #include "api/api_routes.h"
 
+#include "api/api_access.h"
 #include "api/api_budget.h"
-#include "http/http_connection.h"
+#include "api/service/service_routes.h"
 
 #include <stdio.h>
 
@@ -66,6 +67,8 @@ enum {
 static const struct http_route *find_api_route(struct exchange *exchange, struct buffer *allowed)
 {
     const struct http_route *route = http_route_find(ROUTES, ROUTE_COUNT, exchange, allowed);
+    if (!route)
+        route = http_route_find(SERVICE_ROUTES, SERVICE_ROUTE_COUNT, exchange, allowed);
     if (route || api_operations_are_hidden(exchange))
         return route;
     route = http_route_find(OPERATIONS, OPERATION_COUNT, exchange, allowed);
@@ -92,7 +95,7 @@ size_t api_routes_body_bytes_max(struct exchange *exchange)
         return transport->body_bytes_max(exchange);
     if (!route || route->access == REST_OPEN)
         return API_OPEN_BODY_BYTES_MAX;
-    bool takes_list = route->handle == rest_chats_post;
+    bool takes_list = route->handle == rest_chats_post || route->access == REST_SERVICE;
     return takes_list && gateway->http.max_list_body_bytes > gateway->http.max_body_bytes
                ? gateway->http.max_list_body_bytes
                : gateway->http.max_body_bytes;
@@ -111,35 +114,6 @@ static void reply_preflight(struct exchange *exchange)
              "Access-Control-Max-Age: 600\r\n",
              SLICE_FORMAT(names));
     exchange_reply(&exchange, 204, "", headers, SLICE_NONE);
-}
-
-static void on_request_token_verified(void *arg, enum jwt_result result,
-                                      const struct identity *identity)
-{
-    struct exchange *exchange = arg;
-    unsigned access = exchange->route->access;
-    if (result == JWT_UNAVAILABLE) {
-        exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, jwt_result_text(result));
-    } else if (result != JWT_OK) {
-        metrics_count(api_context_of(exchange)->sessions->metrics, METRIC_AUTH_FAILURES);
-        exchange_error(&exchange, 401, ERROR_UNAUTHENTICATED, jwt_result_text(result));
-    } else if ((access == REST_ADMIN && !identity_has_scope(identity, IDENTITY_SCOPE_ADMIN)) ||
-               (access == REST_DELIVER && !identity_has_scope(identity, IDENTITY_SCOPE_DELIVER))) {
-        exchange_error(&exchange, 403, ERROR_FORBIDDEN, "the token lacks the scope for this");
-    } else {
-        exchange->identity = *identity;
-        http_connection_read_body(exchange);
-    }
-}
-
-static void authenticate_request(struct exchange *exchange)
-{
-    struct slice token = exchange_token(exchange);
-    if (!token.data)
-        exchange_error(&exchange, 401, ERROR_UNAUTHENTICATED, "a bearer token is needed");
-    else if (!session_context_verify(api_context_of(exchange)->sessions, token,
-                                     on_request_token_verified, exchange))
-        exchange_error(&exchange, 503, ERROR_SERVER_BUSY, "too many tokens wait to be verified");
 }
 
 /* Answers a request without a route. */
@@ -170,7 +144,7 @@ enum http_head_verdict api_routes_check_head(struct exchange *exchange)
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "more than one Authorization header");
         verdict = HTTP_HEAD_ANSWERED;
     } else if (exchange->route->access != REST_OPEN) {
-        authenticate_request(exchange);
+        api_access_check(exchange);
         verdict = HTTP_HEAD_WAITS;
     } else if (transport && !transport->on_head(exchange)) {
         verdict = HTTP_HEAD_ANSWERED;

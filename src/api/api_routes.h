@@ -10,7 +10,7 @@
 #include "http/http_route.h"
 
 /* Which token a route needs; REST_OPEN needs none. */
-enum rest_access { REST_OPEN, REST_USER, REST_ADMIN, REST_DELIVER };
+enum rest_access { REST_OPEN, REST_USER, REST_ADMIN, REST_DELIVER, REST_SERVICE };
 
 /* How long the body of a request may be, judging by its head. */
 size_t api_routes_body_bytes_max(struct exchange *exchange);

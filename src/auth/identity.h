@@ -12,6 +12,7 @@
 enum identity_scope {
     IDENTITY_SCOPE_ADMIN = 1 << 0,   /* the admin interface */
     IDENTITY_SCOPE_DELIVER = 1 << 1, /* delivering to devices of other users */
+    IDENTITY_SCOPE_SERVICE = 1 << 2, /* acting for the application: /v1/service */
 };
 
 struct identity {

@@ -125,6 +125,8 @@ uint32_t jwt_claims_scopes(struct slice scope)
             scopes |= IDENTITY_SCOPE_ADMIN;
         else if (slice_is(name, "deliver"))
             scopes |= IDENTITY_SCOPE_DELIVER;
+        else if (slice_is(name, "service"))
+            scopes |= IDENTITY_SCOPE_SERVICE;
     }
     return scopes;
 }

@@ -42,8 +42,10 @@ static struct pending_query *presence_query_make(struct slice viewer, const stru
     query->undecided = (bool *)(query->decisions + count);
     memset(query->undecided, 0, count * sizeof(bool));
     char *at = (char *)(query->undecided + count);
-    memcpy(at, viewer.data, viewer.len);
-    query->viewer = (struct slice){at, viewer.len};
+    if (viewer.data) {
+        memcpy(at, viewer.data, viewer.len);
+        query->viewer = (struct slice){at, viewer.len};
+    }
     return query;
 }
 
@@ -146,7 +148,9 @@ static bool presence_query_restart_if_outdated(struct pending_query *query)
 static void presence_query_decide(struct pending_query *query, size_t index,
                                   const struct ledger_profile *profile)
 {
-    query->decisions[index] = privacy_decide(query->viewer, profile);
+    query->decisions[index] = query->viewer.data
+                                  ? privacy_decide(query->viewer, profile)
+                                  : (struct privacy_decision){.view = PRIVACY_EVERYTHING};
     query->known[index] = (struct presence){
         .last_seen_ms = profile->last_seen_ms ? profile->last_seen_ms : TIME_NONE,
         .version = (int64_t)profile->presence_version,
@@ -198,9 +202,21 @@ static void on_query_cached_profiles_read(void *arg, const struct cached_profile
         presence_query_read_state(query);
 }
 
+/* For an unfiltered query the ledger only completes what the store has. */
+static void presence_query_decide_without_ledger(struct pending_query *query)
+{
+    for (size_t i = 0; i < query->users.count; i++)
+        presence_query_decide(query, i, &(struct ledger_profile){.user = query->users.ids[i]});
+    presence_query_read_state(query);
+}
+
 static void on_query_profiles_read(void *arg, const struct ledger_profiles_outcome *outcome)
 {
     struct pending_query *query = arg;
+    if (!query->viewer.data && outcome->status != LEDGER_OK) {
+        presence_query_decide_without_ledger(query);
+        return;
+    }
     if (cached_profiles_are_needed(outcome->status)) {
         cached_profiles_read(query->plane, query->viewer, query->users.ids, query->users.count,
                              on_query_cached_profiles_read, query);

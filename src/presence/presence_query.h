@@ -20,6 +20,9 @@
 #include "presence/presence_plane.h"
 #include "presence/visibility/privacy.h"
 
+/* The viewer of a query by the application, which sees everything. */
+#define PRESENCE_QUERY_UNFILTERED SLICE_NONE
+
 struct presence_query_handler {
     void (*on_decided)(void *arg, const struct slice *users,
                        const struct privacy_decision *decisions, size_t count);

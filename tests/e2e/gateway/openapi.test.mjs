@@ -38,6 +38,7 @@ before(async () => {
   tokens.alice = await server.token('alice');
   tokens.bob = await server.token('bob');
   tokens.root = await server.token('root', { scope: 'admin deliver' });
+  tokens.backend = await server.token('backend', { scope: 'service' });
   bob = await connect(server, 'bob', { device: 'phone-1' });
 });
 after(async () => {
@@ -137,8 +138,9 @@ test('every example matches its schema', () => {
 test('the described routes and their access are those of the server', async () => {
   const source = await read('src/api/api_routes.c');
   const table = source.slice(source.indexOf('ROUTES[] = {'), source.indexOf('ROUTE_COUNT'));
+  const service = await read('src/api/service/service_routes.c');
   const transport = await read('src/socketio/socketio_resource.c');
-  const every = [...(table + transport).matchAll(/\{HTTP1_(\w+),\s*"([^"]+)",\s*REST_(\w+),/g)];
+  const every = [...(table + service + transport).matchAll(/\{HTTP1_(\w+),\s*"([^"]+)",\s*REST_(\w+),/g)];
   const rows = every.filter(([, method, path]) => !REFUSED.includes(`${method} ${path}`));
   const routes = rows.map(([, method, path]) => `${method.toLowerCase()} ${path}`);
   assert.ok(routes.length > 10, 'the table is found');
@@ -148,7 +150,7 @@ test('the described routes and their access are those of the server', async () =
   for (const [, method, path, access] of rows) {
     const { security = document.security } = document.paths[path][method.toLowerCase()];
     const scopes = security.flatMap((one) => Object.values(one).flat());
-    const scope = { ADMIN: 'admin', DELIVER: 'deliver' }[access];
+    const scope = { ADMIN: 'admin', DELIVER: 'deliver', SERVICE: 'service' }[access];
     if (access === 'OPEN' && path !== '/v1/ws') assert.deepEqual(security, [], path);
     else assert.equal(security.length, 2, path);
     assert.deepEqual([...new Set(scopes)], scope ? [scope] : [], path);
@@ -182,6 +184,10 @@ const PROBES = [
   ['get /v1/presence', 'v1/presence?users=alice,bob,carol', 'alice', undefined, 200],
   ['get /v1/presence', 'v1/presence', 'alice', undefined, 400],
   ['get /v1/presence', 'v1/presence?users=bob', null, undefined, 401],
+  ['get /v1/service/presence', 'v1/service/presence?users=alice,bob', 'backend', undefined, 200],
+  ['get /v1/service/presence', 'v1/service/presence', 'backend', undefined, 400],
+  ['get /v1/service/presence', 'v1/service/presence?users=bob', null, undefined, 401],
+  ['get /v1/service/presence', 'v1/service/presence?users=bob', 'alice', undefined, 403],
   ['get /v1/me', 'v1/me', 'alice', undefined, 200],
   ['get /v1/me', 'v1/me', null, undefined, 401],
   ['patch /v1/me', 'v1/me', 'alice', { presence_visibility: 'everyone' }, 200],

@@ -1,0 +1,21 @@
+#include "api/service/service_routes.h"
+
+const struct http_route SERVICE_ROUTES[] = {
+    {HTTP1_GET, "/v1/service/presence", REST_SERVICE, service_presence_get},
+};
+
+const size_t SERVICE_ROUTE_COUNT = sizeof(SERVICE_ROUTES) / sizeof(SERVICE_ROUTES[0]);
+
+void service_refuse(struct exchange **exchange, const char *problem)
+{
+    exchange_error(exchange, 400, ERROR_INVALID_MESSAGE, problem);
+}
+
+bool service_read_user(struct exchange **exchange, size_t parameter, struct slice *user)
+{
+    *user = (*exchange)->parameters[parameter];
+    if (user_id_valid(*user))
+        return true;
+    service_refuse(exchange, "a user id has 1 to 128 bytes and no control characters");
+    return false;
+}

@@ -1,0 +1,25 @@
+/*
+ * The service API, /v1/service: what the application's own backend does, without the privacy or consent of users.
+ *
+ * Every route needs scope `service` (REST_SERVICE, api/api_access.h), and every request names whom it acts for: in its
+ * path or its body. The user of the token is nobody here. One file of this folder for each resource; errors are those of
+ * api/api_context.h and service_error().
+ */
+#ifndef ROLLCALL_API_SERVICE_SERVICE_ROUTES_H
+#define ROLLCALL_API_SERVICE_SERVICE_ROUTES_H
+
+#include "api/api_routes.h"
+
+extern const struct http_route SERVICE_ROUTES[];
+extern const size_t SERVICE_ROUTE_COUNT;
+
+/* Answers 400 with what is wrong with the request. */
+void service_refuse(struct exchange **exchange, const char *problem);
+
+/* Reads a path parameter as a user id. Returns false after answering 400. */
+bool service_read_user(struct exchange **exchange, size_t parameter, struct slice *user);
+
+/* The handlers, one file for each resource. */
+void service_presence_get(struct exchange *exchange);
+
+#endif
