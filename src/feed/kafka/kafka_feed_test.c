@@ -1,135 +1,12 @@
 /* The feed's conformance suite on a real Kafka, whose address is in TEST_KAFKA. */
-#include "conformance/feed_suite.h"
-#include "feed/kafka/kafka_client.h"
-#include "feed/kafka/kafka_consumer.h"
-#include "feed/kafka/kafka_producer.h"
-#include "feed/kafka/kafka_topics.h"
+#include "support/kafka_backend.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-enum { TURN_MS = 50 };
-
-struct kafka_backend {
-    struct feed_backend backend;
-    struct config config;
-    struct loop loop;
-    struct metrics metrics;
-    struct kafka_producer *producer;
-    struct kafka_consumer *consumer;
-    char url[128], topic[64], letters[64], group[64];
-};
-
-static void open_kafka_backend(struct feed_backend *backend, feed_item_handler on_item, void *arg)
-{
-    struct kafka_backend *self = (struct kafka_backend *)backend;
-    char error[KAFKA_CLIENT_ERROR_TEXT_MAX];
-    struct kafka_consumer_options options = {
-        .config = &self->config, .loop = &self->loop, .metrics = &self->metrics};
-    self->producer = kafka_producer_make(&self->config, &self->loop, error);
-    self->consumer = kafka_consumer_make(&options, on_item, arg, error);
-    if (!self->producer || !self->consumer)
-        fail_msg("%s", error);
-    backend->producer = kafka_producer_feed(self->producer);
-    backend->consumer = kafka_consumer_feed(self->consumer);
-}
-
-static void turn_kafka_backend(struct feed_backend *backend)
-{
-    struct kafka_backend *self = (struct kafka_backend *)backend;
-    loop_turn(&self->loop, TURN_MS);
-    kafka_producer_tick(self->producer);
-}
-
-static void stop_kafka_backend(struct feed_backend *backend)
-{
-    struct kafka_backend *self = (struct kafka_backend *)backend;
-    kafka_producer_stop(self->producer);
-    kafka_consumer_stop(self->consumer);
-}
-
-/* Leaves the group, so that the next consumer need not wait for the session to expire. */
-static void close_kafka_backend(struct feed_backend *backend)
-{
-    struct kafka_backend *self = (struct kafka_backend *)backend;
-    kafka_producer_stop(self->producer);
-    for (int turns = 0; turns < 400 && !kafka_consumer_leave(self->consumer); turns++)
-        turn_kafka_backend(backend);
-    kafka_producer_free(&self->producer);
-    kafka_consumer_free(&self->consumer);
-}
-
-static void store_for_kafka(struct feed_backend *backend, const struct feed_event *event)
-{
-    (void)backend, (void)event; /* Kafka stores it */
-}
-
-static size_t count_kafka_dead_letters(struct feed_backend *backend)
-{
-    struct kafka_backend *self = (struct kafka_backend *)backend;
-    return (size_t)self->metrics.values[METRIC_FANOUT_DEAD_LETTERS];
-}
-
-static int64_t kafka_backend_now_ms(struct feed_backend *backend)
-{
-    return ((struct kafka_backend *)backend)->loop.clock.now_ms;
-}
-
-/* A topic and a group of its own. */
 static struct feed_backend *make_kafka_backend(void)
 {
-    static unsigned made;
-    char error[KAFKA_CLIENT_ERROR_TEXT_MAX];
-    struct kafka_backend *self = calloc(1, sizeof(*self));
-    assert_non_null(self);
-    snprintf(self->topic, sizeof(self->topic), "durability.kafka.topic=events.%d.%u", getpid(),
-             ++made);
-    snprintf(self->letters, sizeof(self->letters), "fanout.dlq.topic=letters.%d.%u", getpid(),
-             made);
-    snprintf(self->group, sizeof(self->group), "fanout.kafka.consumer.group_id=group.%d.%u",
-             getpid(), made);
-    snprintf(self->url, sizeof(self->url), "feed.url=kafka://%s", getenv("TEST_KAFKA"));
-    const char *const assignments[] = {self->url,
-                                       self->topic,
-                                       self->letters,
-                                       self->group,
-                                       "durability.kafka.partitions=3",
-                                       "durability.kafka.replication=1",
-                                       "fanout.kafka.consumer.max_poll_records=20"};
-    struct config_inputs inputs = {.assignments = assignments,
-                                   .assignment_count =
-                                       sizeof(assignments) / sizeof(assignments[0])};
-    struct config_error wrong;
-    if (!config_load(&self->config, &inputs, &wrong))
-        fail_msg("%s", wrong.text);
-    for (int tries = 0; !kafka_topics_create(&self->config, error) && tries < 10; tries++)
-        sleep(1);
-    if (kafka_topics_check(&self->config, NULL, error) != KAFKA_TOPICS_OK)
-        fail_msg("%s", error);
-    assert_true(loop_init(&self->loop));
-    self->backend = (struct feed_backend){
-        .open = open_kafka_backend,
-        .close = close_kafka_backend,
-        .stop = stop_kafka_backend,
-        .store = store_for_kafka,
-        .turn = turn_kafka_backend,
-        .dead_letters = count_kafka_dead_letters,
-        .now_ms = kafka_backend_now_ms,
-    };
-    return &self->backend;
-}
-
-static void free_kafka_backend(struct feed_backend *backend)
-{
-    struct kafka_backend *self = (struct kafka_backend *)backend;
-    loop_free(&self->loop);
-    config_free(&self->config);
-    free(self);
+    return kafka_backend_make(NULL);
 }
 
 int main(void)
@@ -138,5 +15,5 @@ int main(void)
         puts("1..0 # SKIP needs a broker: TEST_KAFKA=HOST:PORT (make test-cloud starts one)");
         return 0;
     }
-    return feed_suite_run(make_kafka_backend, free_kafka_backend);
+    return feed_suite_run(make_kafka_backend, kafka_backend_free);
 }
