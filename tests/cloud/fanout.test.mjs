@@ -138,6 +138,20 @@ test('a killed fan-out process is replaced by the other, and no message is lost'
   await allReady();
 });
 
+test('what is in Kafka is fanned out while the ledger is dead, to members that are remembered', async () => {
+  const { chat, alice, bob } = await meet();
+  await sendAll(alice, chat, numbers(5));
+  await receives(bob, numbers(5));
+  for (const { pid } of fanouts.values()) process.kill(pid, 'SIGSTOP');
+  await sendAll(alice, chat, numbers(3, 5));
+  await fleet.ledger.stop('SIGKILL');
+  for (const { pid } of fanouts.values()) process.kill(pid, 'SIGCONT');
+  await receives(bob, numbers(8));
+  await fleet.ledger.start();
+  await sendAll(alice, chat, numbers(5, 8));
+  await receives(bob, numbers(13));
+});
+
 test('a drained fan-out process gives its partitions up and exits with 0', async () => {
   const { chat, alice, bob } = await meet();
   const drained = fanouts.get('fanout-2');
