@@ -11,6 +11,9 @@
  * after it was published. ledger_outbox_list() finds what a crash left in between. The messages of a client that
  * `skips_outbox` never enter it.
  *
+ * A message that was deleted leaves a tombstone: its body is empty, which no other message's is, and it is in no outbox. It
+ * keeps its sequence, so that sequences stay dense.
+ *
  * A chat is halted when its counter is missing or differs from its highest sequence. Appending then answers
  * LEDGER_HALTED, reading goes on, and ledger_chat_repair() restores the counter.
  */

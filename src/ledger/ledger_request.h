@@ -28,6 +28,7 @@
 
 #include "ledger/ledger_messages.h"
 #include "ledger/ledger_metrics.h"
+#include "ledger/ledger_relations.h"
 #include "ledger/ledger_revocations.h"
 #include "net/mailbox.h"
 
@@ -80,6 +81,7 @@ static inline struct ledger *ledger_innermost(struct ledger *ledger)
     X(BLOCK_PUT, true, block)                                                                      \
     X(BLOCK_DELETE, true, change)                                                                  \
     X(BLOCKS_LIST, false, ids)                                                                     \
+    X(RELATIONS_CHANGE, true, relations)                                                           \
     X(CHAT_CREATE, true, chat)                                                                     \
     X(CHAT_OPEN_DIRECT, true, chat)                                                                \
     X(CHAT_GET, false, chat)                                                                       \
@@ -122,13 +124,14 @@ struct ledger_request_input {
     struct slice client_message_id;
     struct slice device;
     struct slice text;       /* a body or a reason */
-    const struct slice *ids; /* targets, or chat members */
+    const struct slice *ids; /* targets, chat members, or pairs */
     size_t id_count;
     const struct ledger_last_seen *seen;
     size_t seen_count;
     const struct ledger_call *call;
     const struct ledger_position *positions;
     size_t position_count;
+    enum ledger_relation_change relation;
     struct ledger_settings settings;
     struct ledger_appearance appearance;
     uint64_t sequence; /* also the position after which a page starts */
@@ -160,6 +163,7 @@ union ledger_request_outcome {
     struct ledger_contact_outcome contact;
     struct ledger_contact_requests_outcome contact_requests;
     struct ledger_block_outcome block;
+    struct ledger_relations_outcome relations;
     struct ledger_chat_outcome chat;
     struct ledger_chats_outcome chats;
     struct ledger_member_outcome member;
@@ -184,6 +188,7 @@ union ledger_request_completion {
     ledger_contact_done contact;
     ledger_contact_requests_done contact_requests;
     ledger_block_done block;
+    ledger_relations_done relations;
     ledger_chat_done chat;
     ledger_chats_done chats;
     ledger_member_done member;

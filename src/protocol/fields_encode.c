@@ -154,7 +154,10 @@ static void fields_write_chat_message(struct buffer *out, const struct chat_mess
     json_write_key_string(out, SLICE("message_id"), message->message_id);
     json_write_key_int(out, SLICE("sequence"), message->sequence);
     json_write_key_string(out, SLICE("sender_id"), message->sender_id);
-    json_write_key_string(out, SLICE("body"), message->body);
+    if (message->body.len)
+        json_write_key_string(out, SLICE("body"), message->body);
+    else
+        json_write_key_bool(out, SLICE("deleted"), true);
     fields_write_time(out, SLICE("sent_at"), message->sent_at_ms);
 }
 

@@ -190,7 +190,7 @@ struct chat_message {
     struct slice message_id;
     int64_t sequence;
     struct slice sender_id;
-    struct slice body;
+    struct slice body; /* empty: a tombstone, the message was deleted */
     int64_t sent_at_ms;
 };
 

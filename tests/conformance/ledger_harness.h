@@ -13,6 +13,7 @@
 
 #include "base/buffer.h"
 #include "ledger/ledger_messages.h"
+#include "ledger/ledger_relations.h"
 #include "ledger/ledger_revocations.h"
 
 #include <pthread.h>
@@ -77,6 +78,10 @@ const char *harness_remove(struct harness *harness, const char *user, const char
 const char *harness_block(struct harness *harness, const char *user, const char *other);
 const char *harness_unblock(struct harness *harness, const char *user, const char *other);
 const char *harness_blocks(struct harness *harness, const char *user);
+
+/* Changes pairs, "alice,bob,alice,carol"; each result is a status, "changed" and "removed" where they hold. */
+const char *harness_relations(struct harness *harness, enum ledger_relation_change change,
+                              const char *pairs);
 
 const char *harness_chat_create(struct harness *harness, const char *chat, const char *creator,
                                 const char *members);

@@ -261,3 +261,23 @@ const char *harness_blocks(struct harness *harness, const char *user)
     ledger_blocks_list(&harness->client, slice_of(user), write_ids, harness);
     return harness_line(harness);
 }
+
+static void write_relations(void *arg, const struct ledger_relations_outcome *outcome)
+{
+    if (!harness_begin(arg, outcome->status))
+        return;
+    for (size_t i = 0; i < outcome->count; i++)
+        harness_add(arg, " %s%s%s", ledger_status_name(outcome->results[i].status),
+                    outcome->results[i].changed ? "/changed" : "",
+                    outcome->results[i].contact_removed ? "/removed" : "");
+}
+
+const char *harness_relations(struct harness *harness, enum ledger_relation_change change,
+                              const char *pairs)
+{
+    struct slice ids[2 * LEDGER_RELATIONS_MAX];
+    size_t count = harness_split(pairs, ids, 2 * LEDGER_RELATIONS_MAX);
+    ledger_relations_change(&harness->client, SLICE("application"), change, ids, count / 2,
+                            write_relations, harness);
+    return harness_line(harness);
+}

@@ -20,6 +20,10 @@
     X(contact_requests_are_paged)                                                                  \
     X(outgoing_contact_requests_are_bounded)                                                       \
     X(contacts_match_a_model_over_random_steps)                                                    \
+    X(application_makes_and_ends_contacts)                                                         \
+    X(application_blocks_for_a_user)                                                               \
+    X(contact_of_the_application_settles_contact_requests)                                         \
+    X(contacts_of_the_application_are_bounded)                                                     \
     X(chat_is_created_once)                                                                        \
     X(creator_repeats_a_creation_after_members_changed)                                            \
     X(chat_is_open_to_members_only)                                                                \

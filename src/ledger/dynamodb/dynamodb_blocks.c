@@ -2,8 +2,8 @@
 #include "ledger/dynamodb/dynamodb_operations.h"
 #include "ledger/dynamodb/dynamodb_relation.h"
 
-static enum ledger_status decide_block(struct ledger_request *request,
-                                       struct dynamodb_relation *relation)
+enum ledger_status dynamodb_blocks_decide(struct ledger_request *request,
+                                          struct dynamodb_relation *relation)
 {
     if (relation->user_blocks)
         return LEDGER_OK;
@@ -20,7 +20,7 @@ static enum ledger_status decide_block(struct ledger_request *request,
 
 enum ledger_status dynamodb_blocks_put(struct dynamodb_task *task)
 {
-    return dynamodb_relation_change(task, task->request->input.other, decide_block);
+    return dynamodb_relation_change(task, task->request->input.other, dynamodb_blocks_decide);
 }
 
 static enum ledger_status decide_unblock(struct ledger_request *request,

@@ -17,6 +17,7 @@ static const dynamodb_operation operations[LEDGER_OPERATION_COUNT] = {
     [LEDGER_BLOCK_PUT] = dynamodb_blocks_put,
     [LEDGER_BLOCK_DELETE] = dynamodb_blocks_delete,
     [LEDGER_BLOCKS_LIST] = dynamodb_blocks_list,
+    [LEDGER_RELATIONS_CHANGE] = dynamodb_relations_change,
     [LEDGER_CHAT_CREATE] = dynamodb_chat_create_group,
     [LEDGER_CHAT_OPEN_DIRECT] = dynamodb_chat_create_direct,
     [LEDGER_CHAT_GET] = dynamodb_chats_get,

@@ -31,6 +31,11 @@ enum ledger_status dynamodb_blocks_put(struct dynamodb_task *task);
 enum ledger_status dynamodb_blocks_delete(struct dynamodb_task *task);
 enum ledger_status dynamodb_blocks_list(struct dynamodb_task *task);
 
+/* The first of the two blocks the second; fills in outcome.block. A dynamodb_relation_decision. */
+struct dynamodb_relation;
+enum ledger_status dynamodb_blocks_decide(struct ledger_request *request,
+                                          struct dynamodb_relation *relation);
+
 /* ---- dynamodb_calls.c ---- */
 
 enum ledger_status dynamodb_calls_append(struct dynamodb_task *task);
@@ -86,6 +91,10 @@ enum ledger_status dynamodb_cursors_put(struct dynamodb_task *task);
 /* ---- dynamodb_graph.c ---- */
 
 enum ledger_status dynamodb_users_graph(struct dynamodb_task *task);
+
+/* ---- dynamodb_relations.c ---- */
+
+enum ledger_status dynamodb_relations_change(struct dynamodb_task *task);
 
 /* ---- dynamodb_revocations.c ---- */
 

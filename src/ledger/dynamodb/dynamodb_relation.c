@@ -142,13 +142,15 @@ static void write_pending_request(struct dynamodb_transaction *transaction,
              DYNAMODB_VALUES(DYNAMODB_TEXT("other_id", sender), created));
 }
 
-/* Returns whether an id was taken, under the condition that it is free; `place` is then that of the condition. */
+/* Returns whether an id was taken, under the condition that it is free; `place` is then that of the condition. A contact that
+ * the application made has no id. */
 static bool write_request_id(struct dynamodb_transaction *transaction,
                              const struct dynamodb_relation *before,
                              const struct dynamodb_relation *after, unsigned *place)
 {
-    bool was = before->is_pending || before->are_contacts;
-    bool is = after->is_pending || after->are_contacts;
+    bool has_id = after->request_id.len > 0;
+    bool was = has_id && (before->is_pending || before->are_contacts);
+    bool is = has_id && (after->is_pending || after->are_contacts);
     struct dynamodb_key key = {DYNAMODB_USERS, after->request_id, SLICE("contact_request"), 0};
     if (was && !is)
         dynamodb_transaction_delete(transaction, key, NULL, DYNAMODB_NO_VALUES);
@@ -238,7 +240,13 @@ static enum ledger_status write_relation(struct dynamodb_task *task,
 enum ledger_status dynamodb_relation_change(struct dynamodb_task *task, struct slice other,
                                             dynamodb_relation_decision decide)
 {
-    struct slice user = task->request->input.user;
+    return dynamodb_relation_change_of(task, task->request->input.user, other, decide);
+}
+
+enum ledger_status dynamodb_relation_change_of(struct dynamodb_task *task, struct slice user,
+                                               struct slice other,
+                                               dynamodb_relation_decision decide)
+{
     enum ledger_status status = LEDGER_BUSY;
     for (unsigned i = 0; i < DYNAMODB_DECISIONS_MAX && status == LEDGER_BUSY; i++) {
         struct dynamodb_item item = dynamodb_get(task, dynamodb_relation_key(task, user, other));

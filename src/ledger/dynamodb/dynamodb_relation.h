@@ -55,4 +55,9 @@ typedef enum ledger_status (*dynamodb_relation_decision)(struct ledger_request *
 enum ledger_status dynamodb_relation_change(struct dynamodb_task *task, struct slice other,
                                             dynamodb_relation_decision decide);
 
+/* The same for any two users. */
+enum ledger_status dynamodb_relation_change_of(struct dynamodb_task *task, struct slice user,
+                                               struct slice other,
+                                               dynamodb_relation_decision decide);
+
 #endif

@@ -2,7 +2,7 @@
 
 #include "ledger/remote/ledger_wire_internal.h"
 
-_Static_assert(LEDGER_OPERATION_COUNT == 40, "raise LEDGER_WIRE_VERSION with the operations");
+_Static_assert(LEDGER_OPERATION_COUNT == 41, "raise LEDGER_WIRE_VERSION with the operations");
 
 enum { VERSIONS = UINT8_MAX + 1 };
 
@@ -36,6 +36,7 @@ static const unsigned needs[LEDGER_OPERATION_COUNT] = {
     [LEDGER_BLOCK_PUT] = USER | OTHER,
     [LEDGER_BLOCK_DELETE] = USER | OTHER,
     [LEDGER_BLOCKS_LIST] = USER,
+    [LEDGER_RELATIONS_CHANGE] = USER,
     [LEDGER_CHAT_CREATE] = CHAT | USER,
     [LEDGER_CHAT_OPEN_DIRECT] = CHAT | USER | OTHER,
     [LEDGER_CHAT_GET] = CHAT,
@@ -116,6 +117,7 @@ static void pass_request_input(struct wire *wire, struct ledger_request_input *i
     pass_input_last_seen(wire, input);
     pass_input_positions(wire, input);
     pass_input_call(wire, input);
+    wire_choice(wire, &input->relation, LEDGER_RELATION_CHANGES);
     ledger_wire_settings(wire, &input->settings);
     ledger_wire_appearance(wire, &input->appearance);
     ledger_wire_sequence(wire, &input->sequence);
@@ -199,6 +201,15 @@ bool ledger_wire_decode_answer_head(struct slice frame, struct ledger_wire_head 
 
 /* ---- bodies ---- */
 
+/* Each pair has two different users. */
+static bool are_input_pairs(const struct ledger_request_input *input)
+{
+    for (size_t i = 0; i + 1 < input->id_count; i += 2)
+        if (slice_equal(input->ids[i], input->ids[i + 1]))
+            return false;
+    return input->id_count % 2 == 0 && input->id_count <= (size_t)2 * LEDGER_RELATIONS_MAX;
+}
+
 bool ledger_wire_decode_input(struct ledger_request *request, struct slice body)
 {
     unsigned needed = needs[request->operation];
@@ -211,7 +222,8 @@ bool ledger_wire_decode_input(struct ledger_request *request, struct slice body)
                        (input->client_message_id.len ? CLIENT_ID : 0) |
                        (input->device.len ? DEVICE : 0) | (input->text.len ? TEXT : 0) |
                        (input->call ? CALL : 0) | (input->limit ? PAGE : 0);
-    return wire_end(&wire) && !request->exhausted && (present & needed) == needed;
+    return wire_end(&wire) && !request->exhausted && (present & needed) == needed &&
+           (request->operation != LEDGER_RELATIONS_CHANGE || are_input_pairs(input));
 }
 
 /* Checks what callers rely on beyond the bounds of each part: a profile for each target, no more messages
@@ -225,6 +237,8 @@ static bool outcome_fits_request(const struct ledger_request *request)
         return outcome->profiles.count == input->id_count;
     case LEDGER_APPEARANCES:
         return outcome->appearances.count == input->id_count;
+    case LEDGER_RELATIONS_CHANGE:
+        return 2 * outcome->relations.count == input->id_count;
     case LEDGER_MESSAGES_AFTER:
     case LEDGER_MESSAGES_BEFORE:
     case LEDGER_OUTBOX_LIST:

@@ -92,6 +92,20 @@ static void pass_block_outcome(struct wire *wire, struct ledger_block_outcome *o
     wire_bool(wire, &outcome->contact_removed);
 }
 
+static void pass_relations_outcome(struct wire *wire, struct ledger_relations_outcome *outcome)
+{
+    const void *items = outcome->results;
+    if (wire_list(wire, &items, &outcome->count, sizeof(*outcome->results), LEDGER_RELATIONS_MAX)) {
+        struct ledger_relation_result *results = (struct ledger_relation_result *)items;
+        for (size_t i = 0; i < outcome->count; i++) {
+            wire_choice(wire, &results[i].status, LEDGER_STATUS_COUNT);
+            wire_bool(wire, &results[i].changed);
+            wire_bool(wire, &results[i].contact_removed);
+        }
+    }
+    outcome->results = items;
+}
+
 static void pass_chat_profiles(struct wire *wire, struct ledger_chat *chat)
 {
     const void *items = chat->profiles;

@@ -61,6 +61,7 @@ static void fill_input(struct ledger_request_input *input)
         .positions = positions,
         .position_count = 2,
         .after_activity_ms = LEDGER_ACTIVITY_NOW,
+        .relation = LEDGER_BLOCK_MAKE,
         .settings = {LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_EVERYONE,
                      LEDGER_GROUP_ADDS_CONTACTS_ONLY, true},
         .appearance = {SLICE("Alice"), SLICE("https://a/")},
@@ -101,6 +102,7 @@ static void assert_input(const struct ledger_request_input *got,
     assert_slice(got->call->reason, sent->call->reason);
     assert_slice(got->call->callee, sent->call->callee);
     assert_true(got->call->answered_at_ms == -2 && got->call->kept_max == UINT32_MAX);
+    assert_int_equal(got->relation, LEDGER_BLOCK_MAKE);
     assert_int_equal(got->settings.presence, LEDGER_VISIBLE_NOBODY);
     assert_int_equal(got->settings.last_seen, LEDGER_VISIBLE_EVERYONE);
     assert_true(got->sequence == INT64_MAX && got->limit == LEDGER_PAGE_MAX);
@@ -174,6 +176,27 @@ static void expect_refused(struct ledger_request *request)
     assert_null(decode_request(buffer_slice(&frame), &head));
     ledger_request_free(request);
     buffer_free(&frame);
+}
+
+static void expect_pairs_refused(const struct slice *ids, size_t count)
+{
+    struct ledger_request *request = make_request(LEDGER_RELATIONS_CHANGE);
+    request->input.user = SLICE("application");
+    request->input.ids = ids;
+    request->input.id_count = count;
+    expect_refused(request);
+}
+
+static void test_pairs_are_of_two_users(void **unused)
+{
+    (void)unused;
+    static struct slice many[2 * LEDGER_RELATIONS_MAX + 2];
+    const struct slice twice[] = {SLICE("a"), SLICE("b"), SLICE("c"), SLICE("c")};
+    for (size_t i = 0; i < 2 * LEDGER_RELATIONS_MAX + 2; i++)
+        many[i] = TWO_IDS[i % 2];
+    expect_pairs_refused(TWO_IDS, 1);
+    expect_pairs_refused(twice, 4);
+    expect_pairs_refused(many, 2 * LEDGER_RELATIONS_MAX + 2);
 }
 
 static void test_request_beyond_a_bound_is_refused(void **unused)
@@ -253,6 +276,8 @@ static const struct ledger_contact_request CONTACT_REQUEST = {SLICE("r1"), SLICE
 
 /* Fill in every field of an outcome: of users, contacts and blocks; of chats and calls; of messages. Each returns
  * false if the operation is not among its subjects. */
+static const struct ledger_relation_result RELATION = {LEDGER_LIMIT, true, true};
+
 static bool fill_people_outcome(enum ledger_operation operation,
                                 union ledger_request_outcome *outcome)
 {
@@ -285,6 +310,9 @@ static bool fill_people_outcome(enum ledger_operation operation,
         return true;
     case LEDGER_BLOCK_PUT:
         outcome->block = (struct ledger_block_outcome){LEDGER_OK, true, true};
+        return true;
+    case LEDGER_RELATIONS_CHANGE:
+        outcome->relations = (struct ledger_relations_outcome){LEDGER_OK, &RELATION, 1};
         return true;
     case LEDGER_BLOCKS_LIST:
         outcome->ids = (struct ledger_ids_outcome){LEDGER_OK, TWO_IDS, 2};
@@ -448,6 +476,24 @@ static void assert_chat_without_members_is_refused(enum ledger_operation operati
     assert_null(decode_answer(operation, buffer_slice(&frame)));
     ledger_request_free(answered);
     buffer_free(&frame);
+}
+
+static void test_result_of_each_pair_is_decoded(void **unused)
+{
+    (void)unused;
+    struct buffer frame = BUFFER_INIT;
+    encode_answer(LEDGER_RELATIONS_CHANGE, &frame);
+    struct ledger_request *got =
+        decode_answer_to(LEDGER_RELATIONS_CHANGE, 2, 0, buffer_slice(&frame));
+    assert_non_null(got);
+    assert_int_equal(got->outcome.relations.count, 1);
+    assert_int_equal(got->outcome.relations.results[0].status, LEDGER_LIMIT);
+    assert_true(got->outcome.relations.results[0].changed);
+    assert_true(got->outcome.relations.results[0].contact_removed);
+    ledger_request_free(got);
+    buffer_free(&frame);
+    assert_no_answer(LEDGER_RELATIONS_CHANGE, 1, 0);
+    assert_no_answer(LEDGER_RELATIONS_CHANGE, 4, 0);
 }
 
 /* Callers read as many profiles as they requested, and have space for no more messages than the limit. */
@@ -617,6 +663,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_field_of_a_request_is_decoded),
         cmocka_unit_test(test_request_beyond_a_bound_is_refused),
+        cmocka_unit_test(test_pairs_are_of_two_users),
+        cmocka_unit_test(test_result_of_each_pair_is_decoded),
         cmocka_unit_test(test_request_without_a_needed_part_is_refused),
         cmocka_unit_test(test_outcome_that_does_not_fit_the_request_is_refused),
         cmocka_unit_test(test_chats_are_decoded_with_and_without_members),

@@ -8,12 +8,13 @@ bool sqlite_blocks_exist(struct database *database, struct slice user, struct sl
     return query_found(&query);
 }
 
-enum ledger_status sqlite_blocks_put(struct database *database, struct ledger_request *request)
+enum ledger_status sqlite_blocks_add(struct database *database, struct slice user,
+                                     struct slice other, int64_t since_ms,
+                                     struct ledger_block_outcome *outcome)
 {
     static const char COUNT_BLOCKS[] = "SELECT count(*) FROM blocks WHERE user_id = ?";
     static const char INSERT_BLOCK[] =
         "INSERT INTO blocks (user_id, blocked_id, since_ms) VALUES (?, ?, ?)";
-    struct slice user = request->input.user, other = request->input.other;
     if (sqlite_blocks_exist(database, user, other))
         return LEDGER_OK;
     struct query count = query_open_texts(database, COUNT_BLOCKS, user, SLICE_NONE, SLICE_NONE);
@@ -22,12 +23,18 @@ enum ledger_status sqlite_blocks_put(struct database *database, struct ledger_re
     if (!below_limit)
         return LEDGER_LIMIT;
     struct query query = query_open_texts(database, INSERT_BLOCK, user, other, SLICE_NONE);
-    query_bind_int(&query, request->wall_ms);
+    query_bind_int(&query, since_ms);
     query_run(&query);
     sqlite_contact_requests_block(database, user, other);
-    request->outcome.block.changed = true;
-    request->outcome.block.contact_removed = sqlite_contacts_delete(database, user, other);
+    outcome->changed = true;
+    outcome->contact_removed = sqlite_contacts_delete(database, user, other);
     return LEDGER_OK;
+}
+
+enum ledger_status sqlite_blocks_put(struct database *database, struct ledger_request *request)
+{
+    return sqlite_blocks_add(database, request->input.user, request->input.other, request->wall_ms,
+                             &request->outcome.block);
 }
 
 enum ledger_status sqlite_blocks_delete(struct database *database, struct ledger_request *request)

@@ -79,6 +79,20 @@ void sqlite_contact_requests_block(struct database *database, struct slice user,
     set_contact_request_hidden(database, other, user, true);
 }
 
+struct slice sqlite_contact_requests_settle(struct database *database,
+                                            struct ledger_request *request, struct slice user,
+                                            struct slice other)
+{
+    static const char DELETE_BETWEEN_BOTH[] =
+        "DELETE FROM contact_requests WHERE (from_user = ?1 AND to_user = ?2) OR "
+        "(from_user = ?2 AND to_user = ?1) RETURNING request_id";
+    struct slice id = SLICE("");
+    struct query query = query_open_texts(database, DELETE_BETWEEN_BOTH, user, other, SLICE_NONE);
+    while (query_next(&query))
+        id = ledger_request_copy(request, query_text(&query, 0));
+    return id;
+}
+
 /* ---- creating ---- */
 
 static enum ledger_status accept_contact_request(struct database *database,
@@ -90,8 +104,11 @@ static enum ledger_status accept_contact_request(struct database *database,
     outcome->result = LEDGER_CONTACT_ACCEPTED;
     outcome->request = *row;
     outcome->tell_other_side = true;
+    if (!sqlite_contacts_have_space(database, row->from, row->to))
+        return LEDGER_LIMIT;
     delete_contact_request_between(database, row->from, row->to);
-    return sqlite_contacts_add(database, row->from, row->to, row->id, request->wall_ms);
+    sqlite_contacts_insert(database, row->from, row->to, row->id, request->wall_ms);
+    return LEDGER_OK;
 }
 
 static enum ledger_status create_contact_request(struct database *database,

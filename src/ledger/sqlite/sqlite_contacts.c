@@ -29,15 +29,16 @@ static void insert_contact_side(struct database *database, struct slice user, st
     query_run(&query);
 }
 
-enum ledger_status sqlite_contacts_add(struct database *database, struct slice user,
-                                       struct slice other, struct slice request_id,
-                                       int64_t since_ms)
+bool sqlite_contacts_have_space(struct database *database, struct slice user, struct slice other)
 {
-    if (!may_add_contact(database, user) || !may_add_contact(database, other))
-        return LEDGER_LIMIT;
+    return may_add_contact(database, user) && may_add_contact(database, other);
+}
+
+void sqlite_contacts_insert(struct database *database, struct slice user, struct slice other,
+                            struct slice request_id, int64_t since_ms)
+{
     insert_contact_side(database, user, other, request_id, since_ms);
     insert_contact_side(database, other, user, request_id, since_ms);
-    return LEDGER_OK;
 }
 
 static bool delete_contact_side(struct database *database, struct slice user, struct slice other)

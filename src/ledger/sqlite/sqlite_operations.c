@@ -19,6 +19,7 @@ static const sqlite_operation operations[LEDGER_OPERATION_COUNT] = {
     [LEDGER_BLOCK_PUT] = sqlite_blocks_put,
     [LEDGER_BLOCK_DELETE] = sqlite_blocks_delete,
     [LEDGER_BLOCKS_LIST] = sqlite_blocks_list,
+    [LEDGER_RELATIONS_CHANGE] = sqlite_relations_change,
     [LEDGER_CHAT_CREATE] = sqlite_chat_create_group,
     [LEDGER_CHAT_OPEN_DIRECT] = sqlite_chat_create_direct,
     [LEDGER_CHAT_GET] = sqlite_chats_get,

@@ -40,10 +40,12 @@ enum ledger_status sqlite_users_last_seen_put(struct database *, struct ledger_r
 enum ledger_status sqlite_contacts_list(struct database *, struct ledger_request *);
 enum ledger_status sqlite_contacts_remove(struct database *, struct ledger_request *);
 
-/* Makes two users contacts, for both. Returns LIMIT when one of them has too many contacts. */
-enum ledger_status sqlite_contacts_add(struct database *database, struct slice user,
-                                       struct slice other, struct slice request_id,
-                                       int64_t since_ms);
+/* Returns whether each of the two may have one more contact. */
+bool sqlite_contacts_have_space(struct database *database, struct slice user, struct slice other);
+
+/* Makes two users contacts, for both. `request_id` led to it; "" if none did. */
+void sqlite_contacts_insert(struct database *database, struct slice user, struct slice other,
+                            struct slice request_id, int64_t since_ms);
 
 /* Ends a contact for both. Returns whether the two were contacts. */
 bool sqlite_contacts_delete(struct database *database, struct slice user, struct slice other);
@@ -63,14 +65,29 @@ enum ledger_status sqlite_contact_requests_list(struct database *, struct ledger
 void sqlite_contact_requests_block(struct database *database, struct slice user,
                                    struct slice other);
 
+/* Ends the contact requests between the two. Returns the id of one of them, in the request's memory; "" if there was
+ * none. */
+struct slice sqlite_contact_requests_settle(struct database *database,
+                                            struct ledger_request *request, struct slice user,
+                                            struct slice other);
+
 /* ---- sqlite_blocks.c ---- */
 
 enum ledger_status sqlite_blocks_put(struct database *, struct ledger_request *);
 enum ledger_status sqlite_blocks_delete(struct database *, struct ledger_request *);
 enum ledger_status sqlite_blocks_list(struct database *, struct ledger_request *);
 
+/* `user` blocks `other`. LIMIT when there are too many blocks. */
+enum ledger_status sqlite_blocks_add(struct database *database, struct slice user,
+                                     struct slice other, int64_t since_ms,
+                                     struct ledger_block_outcome *outcome);
+
 /* Returns whether `user` blocks `other`. */
 bool sqlite_blocks_exist(struct database *database, struct slice user, struct slice other);
+
+/* ---- sqlite_relations.c ---- */
+
+enum ledger_status sqlite_relations_change(struct database *, struct ledger_request *);
 
 /* ---- sqlite_chats.c ---- */
 
