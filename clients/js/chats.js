@@ -89,6 +89,13 @@ export class Chats {
     if (log.held.size > 0 && log.syncing === null) this.#onGap(message.chat_id);
   }
 
+  /** A message was deleted: if it is held behind a gap, it is delivered without its body. */
+  onDeleted(chatId, sequence) {
+    const held = this.#logs.get(chatId)?.held;
+    const message = held?.get(sequence);
+    if (message !== undefined) held.set(sequence, { ...message, body: undefined, deleted: true });
+  }
+
   /** The server has a message with this sequence that only a sync can fetch. */
   expect(chatId, sequence) {
     const log = this.#log(chatId);

@@ -20,10 +20,11 @@ const RETRYABLE_CODES = new Set([
 ]);
 
 export class RollcallError extends Error {
-  constructor(code, message, { retryAfterSeconds, clientMessageId, chatId, cause } = {}) {
+  constructor(code, message, { status, retryAfterSeconds, clientMessageId, chatId, cause } = {}) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'RollcallError';
     this.code = code;
+    this.status = status;
     this.retryAfterSeconds = retryAfterSeconds;
     this.clientMessageId = clientMessageId;
     this.chatId = chatId;

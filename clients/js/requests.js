@@ -37,13 +37,15 @@ export class Requests {
 
   /**
    * `idempotent`: may be sent twice. `early`: it restores the present connection, so it is sent
-   * before READY and fails with that connection.
+   * before READY and fails with that connection. `signal`: an AbortSignal that ends the wait; a request that was sent
+   * may still take effect.
    */
   request(
     type,
     fields = {},
-    { timeoutMs = REQUEST_TIMEOUT_MS, idempotent = false, early = false } = {},
+    { timeoutMs = REQUEST_TIMEOUT_MS, idempotent = false, early = false, signal } = {},
   ) {
+    if (signal?.aborted) return Promise.reject(signal.reason);
     if (this.#pending.size >= PENDING_REQUESTS_MAX) {
       return Promise.reject(
         new RollcallError('QUEUE_FULL', `${PENDING_REQUESTS_MAX} requests are waiting`),
@@ -65,6 +67,9 @@ export class Requests {
       entry.cancelTimeout = this.#timers.after(timeoutMs, () => {
         this.#fail(id, new RollcallError('TIMEOUT', `no reply to ${type} within ${timeoutMs} ms`));
       });
+      entry.signal = signal;
+      entry.onAbort = () => this.#fail(id, signal.reason);
+      signal?.addEventListener('abort', entry.onAbort);
       this.#pending.set(id, entry);
       this.#sendIfOpen(entry);
     });
@@ -123,6 +128,7 @@ export class Requests {
     const entry = this.#pending.get(id);
     this.#pending.delete(id);
     entry.cancelTimeout();
+    entry.signal?.removeEventListener('abort', entry.onAbort);
     return entry;
   }
 }

@@ -15,23 +15,29 @@
  *   heartbeat.js   heartbeats                   activity.js   whether the user is active
  *   requests.js    requests and their replies   outbox.js     messages until acknowledged
  *   presence.js    cached presences             chats.js      every message once, in order
- *   token.js       tokens and their renewal
+ *   token.js       tokens and their renewal     message_list.js   the messages of a chat as a list
+ *   api.js         the HTTP API, `client.api`   http.js           its requests
  *
  * Events: `state`, `presence`, `message`, `chat`, `typing`, `error`, and every other push of the
- * server under its own name (`call_incoming`, `delivery`, `contact_request`, …). Fields of the
- * protocol keep their names.
+ * server under its own name (`call_incoming`, `contact_request`, …); a `delivery` with an event name
+ * also comes as `delivery:NAME`. Fields of the protocol keep their names.
  */
+import { devToken, RollcallApi } from './api.js';
 import { Emitter } from './emitter.js';
 import { RollcallError } from './error.js';
 import { READY } from './link.js';
+import { MessageList } from './message_list.js';
 import { Session } from './session.js';
 import { Timers } from './timers.js';
 import { TokenSource } from './token.js';
 import { endpointUrl, uniqueId } from './util.js';
 
-export { RollcallError };
+export { devToken, MessageList, RollcallApi, RollcallError };
 
 export class Rollcall {
+  /** The HTTP API: contacts, chats, history, settings, blocks, call history (api.js). */
+  api;
+  deviceId;
   #emitter = new Emitter();
   #tokens;
   #session;
@@ -42,6 +48,7 @@ export class Rollcall {
     getToken,
     deviceId,
     WebSocket = globalThis.WebSocket,
+    fetch,
     random = Math.random,
     timers,
     activity = {},
@@ -53,6 +60,7 @@ export class Rollcall {
     this.deviceId = deviceId ?? uniqueId();
     const clock = new Timers(timers);
     this.#tokens = new TokenSource({ token, getToken, now: () => clock.now() });
+    this.api = new RollcallApi({ url, tokens: this.#tokens, fetch, timers });
     this.#session = new Session({
       url: endpointUrl(url, this.deviceId),
       tokens: this.#tokens,
@@ -115,6 +123,11 @@ export class Rollcall {
     this.#tokens.replace(fresh);
   }
 
+  /** Sends an event of the application to its server; promises the data of the acknowledgement. */
+  async sendEvent(name, data = null, options) {
+    return (await this.request('event', { name, data }, options)).data;
+  }
+
   /** Sends any command of the protocol and promises its reply. */
   request(type, fields, options) {
     return this.#session.requests.request(type, fields, options);
@@ -166,6 +179,11 @@ export class Rollcall {
   async closeChat(chatId) {
     this.#session.chats.close(chatId);
     await this.request('close_chat', { chat_id: chatId }, { idempotent: true });
+  }
+
+  /** The messages of a chat as a list that merges history and pushes (message_list.js). */
+  messageList(chatId, options) {
+    return new MessageList(this, chatId, options);
   }
 
   /** Reports that the user types or has stopped. Returns false if not connected; it is not kept. */

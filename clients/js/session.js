@@ -183,14 +183,19 @@ export class Session {
         this.requestPresences('subscribe_presence', this.presence.subscribed, { early: true }),
       );
     }
-    await inParallel(this.chats.toRestore, RESTORE_PARALLEL, (chatId) =>
-      this.#restore(chatId, () => this.#restoreChat(chatId)),
-    );
+    await this.#restoreChats();
     if (generation !== this.#generation || this.state !== SYNCING) return;
     this.link.markReady();
     this.requests.flush();
     this.outbox.flush();
     for (const { resolve } of this.#waiters.splice(0)) resolve();
+  }
+
+  /** Opens and syncs what may have missed messages: after a reconnect, and when the server asks for it. */
+  #restoreChats() {
+    return inParallel(this.chats.toRestore, RESTORE_PARALLEL, (chatId) =>
+      this.#restore(chatId, () => this.#restoreChat(chatId)),
+    );
   }
 
   async #restoreChat(chatId) {
@@ -260,12 +265,19 @@ export class Session {
       case 'chat_snapshot':
         for (const presence of message.presences ?? []) this.#applyPresence(presence);
         this.#emitter.emit('chat', message);
+        if (message.id === undefined) this.#catchUp(message);
         break;
       case 'chat_closed':
         this.chats.close(message.chat_id);
         break;
       case 'message':
         this.chats.offer(message);
+        break;
+      case 'message_deleted':
+        this.chats.onDeleted(message.chat_id, message.sequence);
+        break;
+      case 'sync_required':
+        this.#restoreChats();
         break;
       case 'connection_closing':
         if (typeof message.sync_from_sequence === 'object')
@@ -274,8 +286,19 @@ export class Session {
     }
   }
 
+  /** A snapshot that was not asked for: the connection may have missed messages. */
+  #catchUp({ chat_id: chatId, latest_sequence: latest }) {
+    const last = this.chats.lastSequence(chatId);
+    if (last !== null && last < latest) this.#restore(chatId, () => this.chats.sync(chatId));
+  }
+
   #emitMessage(message) {
     switch (message.type) {
+      case 'delivery':
+        this.#emitter.emit('delivery', message);
+        if (typeof message.event === 'string')
+          this.#emitter.emit(`delivery:${message.event}`, message.data);
+        break;
       case 'error':
         this.#emitter.emit('error', RollcallError.fromMessage(message));
         break;

@@ -15,6 +15,9 @@ export const REFRESH_SHORT_LIFE_PART = 0.5;
 /** The shortest wait, in case getToken keeps returning tokens that are about to expire. */
 export const REFRESH_PAUSE_MIN_MS = 1000;
 
+/** A call of getToken that has taken this long is not waited for by others. */
+const FETCH_SHARED_MS = 10000;
+
 /** A token that expires this soon is not used for a handshake. */
 const EXPIRY_SLACK_MS = 2000;
 
@@ -34,6 +37,8 @@ export class TokenSource {
   #token;
   #getToken;
   #now;
+  #fetching = null;
+  #fetchingSinceMs = 0;
 
   constructor({ token, getToken, now }) {
     this.#token = token;
@@ -60,7 +65,20 @@ export class TokenSource {
     );
   }
 
-  async fetch() {
+  /** Requests that need a token at the same time share one call of getToken, unless that call hangs. */
+  fetch() {
+    const nowMs = this.#now();
+    if (this.#fetching === null || nowMs - this.#fetchingSinceMs >= FETCH_SHARED_MS) {
+      const fetching = this.#fetch().finally(() => {
+        if (this.#fetching === fetching) this.#fetching = null;
+      });
+      this.#fetching = fetching;
+      this.#fetchingSinceMs = nowMs;
+    }
+    return this.#fetching;
+  }
+
+  async #fetch() {
     if (!this.renewable)
       throw new RollcallError('UNAUTHENTICATED', 'there is no getToken for a new token');
     const token = await this.#getToken();
@@ -75,9 +93,14 @@ export class TokenSource {
     this.#token = token;
   }
 
-  /** The server refused the present token. Without `getToken` there is no other, so it stays. */
-  discard() {
-    if (this.renewable) this.#token = undefined;
+  /**
+   * The server refused this token, which another may have replaced meanwhile. Returns false if there is no other,
+   * because there is no `getToken`.
+   */
+  discard(token = this.#token) {
+    if (!this.renewable) return false;
+    if (token === this.#token) this.#token = undefined;
+    return true;
   }
 }
 

@@ -26,6 +26,15 @@ export function endpointUrl(url, deviceId) {
   return endpoint.href;
 }
 
+/** Where the paths of the HTTP API start, for the same addresses; without a slash at the end. */
+export function apiUrl(url) {
+  const address = new URL(url ?? '/', globalThis.location?.href);
+  const prefix = address.pathname.endsWith(ENDPOINT_PATH)
+    ? address.pathname.slice(0, -ENDPOINT_PATH.length)
+    : '';
+  return address.protocol.replace(/^ws/, 'http') + '//' + address.host + prefix;
+}
+
 /** Runs `work` on every item, at most `limit` at a time. */
 export async function inParallel(items, limit, work) {
   const queue = [...items];

@@ -1,5 +1,5 @@
 /** The chat with the Rollcall client, which restores chats and fills gaps by itself. */
-import { Rollcall } from 'rollcall-client';
+import { Rollcall } from 'rollcall';
 import * as page from '../shared/page.js';
 
 const { peer, server } = page;
