@@ -1,13 +1,4 @@
-/**
- * One chat: who takes part, the messages that this page has loaded, and what is read.
- *
- * First come the messages that the server has stored, by sequence and without a gap, then the
- * pending ones. A message of the user keeps its `key` (its `client_message_id`) when it changes
- * from pending to stored, so that its element stays in place.
- */
-
-/** Messages kept in the page. Older ones are fetched again when the user scrolls back. */
-const MESSAGES_MAX = 500;
+/** One chat: who takes part, its messages, and what is read. */
 
 export class ChatLog {
   /** The id on the server; null for a direct chat that the server has not named yet. */
@@ -22,8 +13,8 @@ export class ChatLog {
   /** When something last happened, in milliseconds; orders the chats. */
   activityMs = 0;
 
-  /** Whether the page keeps the messages; before the chat is opened it only counts them. */
-  collecting = false;
+  /** The messages, from when the chat is opened; null before. */
+  list = null;
   typing = new Set();
 
   /** Text that is written and not sent. */
@@ -31,8 +22,7 @@ export class ChatLog {
 
   /** The promise that the chat exists on the server; null before it is requested. */
   created = null;
-  #messages = [];
-  #pending = [];
+  #waiting = [];
   #latest = 0;
   #read = 0;
   #unread = 0;
@@ -54,7 +44,8 @@ export class ChatLog {
   }
 
   get messages() {
-    return [...this.#messages, ...this.#pending];
+    const listed = this.list?.messages ?? [];
+    return this.#waiting.length === 0 ? listed : [...listed, ...this.#waiting];
   }
 
   get latest() {
@@ -65,9 +56,8 @@ export class ChatLog {
     return this.#unread;
   }
 
-  /** The sequence of the oldest loaded message; earlier ones can be fetched. */
-  get first() {
-    return this.#messages[0]?.sequence ?? this.#latest + 1;
+  get isLoaded() {
+    return this.list?.isLoaded === true;
   }
 
   /** Applies what the server tells about the chat. */
@@ -86,7 +76,7 @@ export class ChatLog {
   }
 
   /** How many of the other members have read this message. */
-  readersOf({ sequence, sender }) {
+  readersOf({ sequence, sender_id: sender }) {
     if (sequence === undefined) return 0;
     const others = this.members.filter((name) => name !== sender);
     return others.filter((name) => (this.#reads.get(name) ?? 0) >= sequence).length;
@@ -97,8 +87,8 @@ export class ChatLog {
     this.#unread = 0;
   }
 
-  /** Adds the next message. A user who writes has read all messages before (`mine`). */
-  add(message, mine) {
+  /** Counts the next message. A user who writes has read all messages before (`mine`). */
+  count(message, mine) {
     if (message.sequence > this.#latest) {
       this.#latest = message.sequence;
       this.#unread += 1;
@@ -107,39 +97,24 @@ export class ChatLog {
     this.activityMs = Math.max(this.activityMs, Date.parse(message.sent_at));
     this.typing.delete(message.sender_id);
     this.onRead(message.sender_id, message.sequence);
-    if (!this.collecting || message.sequence <= (this.#messages.at(-1)?.sequence ?? 0)) return;
-    const entry = entryOf(message);
-    this.#settle(entry.key);
-    this.#messages.push(entry);
-    if (this.#messages.length > MESSAGES_MAX) this.#messages.shift();
   }
 
-  /** Adds older messages, which end just before the first. */
-  addEarlier(messages) {
-    const older = messages.filter(({ sequence }) => sequence < this.first);
-    this.#messages.unshift(...older.map(entryOf));
+  /** Adds a message that waits until the chat has an id. */
+  addWaiting(message) {
+    this.#waiting.push(message);
   }
 
-  addPending(clientMessageId, sender, body) {
-    const entry = { key: clientMessageId, sender, body, sentAt: null, state: 'sending' };
-    this.#pending.push(entry);
+  markFailed(key) {
+    this.#waiting = this.#waiting.map((message) =>
+      message.key === key ? { ...message, state: 'failed' } : message,
+    );
   }
 
-  /** If a sync has delivered the message already, nothing else removes it from the pending ones. */
-  onAcknowledged(clientMessageId, sequence) {
-    if (sequence <= (this.#messages.at(-1)?.sequence ?? 0)) this.#settle(clientMessageId);
-    else this.#mark(clientMessageId, 'sent');
-  }
-
-  onFailed(clientMessageId) {
-    this.#mark(clientMessageId, 'failed');
-  }
-
-  /** Removes a failed message and returns its text, to send it again. */
-  removePending(clientMessageId) {
-    const entry = this.#pending.find(({ key }) => key === clientMessageId);
-    this.#settle(clientMessageId);
-    return entry?.body;
+  /** Removes a waiting message and returns it, or undefined. */
+  takeWaiting(key) {
+    const message = this.#waiting.find((other) => other.key === key);
+    this.#waiting = this.#waiting.filter((other) => other.key !== key);
+    return message;
   }
 
   /** Unless newer counts are known. */
@@ -148,24 +123,4 @@ export class ChatLog {
     this.#latest = latest;
     this.#unread = this.#read < latest ? unread : 0;
   }
-
-  #mark(clientMessageId, state) {
-    const entry = this.#pending.find(({ key }) => key === clientMessageId);
-    if (entry !== undefined) entry.state = state;
-  }
-
-  #settle(clientMessageId) {
-    this.#pending = this.#pending.filter(({ key }) => key !== clientMessageId);
-  }
-}
-
-function entryOf(message) {
-  return {
-    key: message.client_message_id ?? `#${message.sequence}`,
-    sequence: message.sequence,
-    sender: message.sender_id,
-    body: message.body,
-    sentAt: message.sent_at,
-    state: 'sent',
-  };
 }

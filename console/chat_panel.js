@@ -198,9 +198,9 @@ export class ChatPanel {
       showAuthors: chat.isGroup,
       noteOf: (message) => sentNote(message, chat, presence),
     });
-    byId('chat-earlier').hidden = !chat.collecting || chat.first <= 1;
+    byId('chat-earlier').hidden = !chat.list?.hasEarlier;
     byId('typing').textContent = typingLine([...chat.typing].map(this.#nameOf));
-    const seen = chat.collecting && this.#list.atEnd && document.visibilityState === 'visible';
+    const seen = chat.isLoaded && this.#list.atEnd && document.visibilityState === 'visible';
     if (seen) this.#chats.markRead(chat);
   }
 

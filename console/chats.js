@@ -1,19 +1,19 @@
 /**
  * The user's chats: one ChatLog for each contact and each group.
  *
- * The client library delivers every message once and in order, also after reconnects. This class
- * adds where a chat starts, who has read what, and who is typing. The list of chats comes from the
- * server, and its pushes keep the list up to date.
+ * The client library keeps the messages of a chat, from when it is opened. This class adds who has
+ * read what, and who is typing. The list of chats comes from the server, and its pushes keep the
+ * list up to date.
  */
 import { uniqueId } from '/client/util.js';
 import { ChatLog } from './chat_log.js';
 
-/** Messages shown when a chat is opened, and fetched for each "Earlier messages". */
-const HISTORY = 50;
+/** The chats with the latest activity that the page shows. */
+const CHATS_MAX = 1000;
 
 export class Chats {
   #client;
-  #backend;
+  #api;
   #me;
   #profiles;
   #onChange;
@@ -26,9 +26,9 @@ export class Chats {
    * `onChange(chat)`: a chat has changed. `onMessage(chat, message)`: another user has written.
    * `onClosed(chat)`: the user is no longer a member.
    */
-  constructor({ client, backend, me, profiles, onChange, onMessage, onClosed }) {
+  constructor({ client, me, profiles, onChange, onMessage, onClosed }) {
     this.#client = client;
-    this.#backend = backend;
+    this.#api = client.api;
     this.#me = me;
     this.#profiles = profiles;
     this.#onChange = onChange;
@@ -86,7 +86,8 @@ export class Chats {
 
   /** Reads the list of chats and their unread counts. */
   async load() {
-    const listed = await this.#backend.chats();
+    const listed = [];
+    for await (const chat of this.#api.eachChat()) if (listed.push(chat) >= CHATS_MAX) break;
     const ids = new Set(listed.map(({ chat_id: id }) => id));
     for (const { chatId } of this.groups) if (!ids.has(chatId)) this.#remove(chatId);
     for (const chat of listed) this.#adopt(chat);
@@ -94,43 +95,41 @@ export class Chats {
 
   /** Creates a group; promises the chat. */
   async createGroup(name, members) {
-    return this.#adopt(await this.#backend.createGroup(name, members));
+    return this.#adopt(await this.#api.createGroup({ chatId: name, members }));
   }
 
   async addMember(chat, name) {
-    await this.#backend.addMember(chat.chatId, name);
+    await this.#api.addMember(chat.chatId, name);
     await this.#read(chat.chatId);
   }
 
   /** `isAdmin` false: the user is an admin no longer. */
   async setAdmin(chat, name, isAdmin) {
-    await this.#backend.setAdmin(chat.chatId, name, isAdmin);
+    if (isAdmin) await this.#api.addAdmin(chat.chatId, name);
+    else await this.#api.removeAdmin(chat.chatId, name);
     await this.#read(chat.chatId);
   }
 
   async letMembersAdd(chat, allowed) {
-    this.#adopt(await this.#backend.letMembersAdd(chat.chatId, allowed));
+    this.#adopt(await this.#api.updateChat(chat.chatId, { membersCanAdd: allowed }));
   }
 
   async removeMember(chat, name) {
-    await this.#backend.removeMember(chat.chatId, name);
+    await this.#api.removeMember(chat.chatId, name);
     if (name === this.#me) this.#remove(chat.chatId);
     else await this.#read(chat.chatId);
   }
 
   /** Opens the chat, and creates it if it does not exist. */
   async open(chat) {
-    const { latest_sequence: latest } = await this.#create(chat);
-    const start = chat.collecting ? undefined : Math.max(0, latest - HISTORY);
-    chat.collecting = true;
-    await this.#client.openChat(chat.chatId, { afterSequence: start });
+    await this.#create(chat);
+    await this.#listOf(chat).open();
     this.#onChange(chat);
   }
 
   close(chat) {
     chat.typing.clear();
-    if (chat.chatId === null) return;
-    this.#client.closeChat(chat.chatId).catch(() => {});
+    chat.list?.close().catch(() => {});
   }
 
   /** The user sees the end of the chat. */
@@ -140,23 +139,21 @@ export class Chats {
     this.#onChange(chat);
   }
 
-  /** Waits until the chat exists, because the user may write before that. */
+  /** The user may write before the chat exists; then the message waits. */
   async send(chat, body, clientMessageId = uniqueId()) {
-    chat.addPending(clientMessageId, this.#me, body);
-    this.#onChange(chat);
     try {
-      await (chat.created ?? this.#create(chat));
-      const ack = await this.#client.sendMessage(chat.chatId, body, { clientMessageId });
-      chat.onAcknowledged(clientMessageId, ack.sequence);
+      if (chat.chatId === null) await this.#createFor(chat, { key: clientMessageId, body });
+      await this.#listOf(chat).send(body, { clientMessageId });
     } catch {
-      chat.onFailed(clientMessageId);
+      /* The list shows it as failed. */
     }
-    this.#onChange(chat);
   }
 
   /** Uses the same id, because a message without an answer may have arrived. */
-  retry(chat, key) {
-    return this.send(chat, chat.removePending(key), key);
+  async retry(chat, key) {
+    const waiting = chat.takeWaiting(key);
+    if (waiting !== undefined) await this.send(chat, waiting.body, key);
+    else await chat.list.retry(key).catch(() => {});
   }
 
   sendTyping(chat, typing) {
@@ -164,18 +161,28 @@ export class Chats {
   }
 
   async fetchEarlier(chat) {
-    const before = chat.first - 1;
-    const start = Math.max(0, before - HISTORY);
-    const page = await this.#client.fetchMessages(chat.chatId, start, before - start);
-    chat.addEarlier(page.messages);
+    await chat.list.fetchEarlier();
+  }
+
+  /** Shows the message while the direct chat is being created. */
+  async #createFor(chat, message) {
+    chat.addWaiting({ ...message, sender_id: this.#me, sent_at: null, state: 'sending' });
     this.#onChange(chat);
+    try {
+      await (chat.created ?? this.#create(chat));
+      chat.takeWaiting(message.key);
+    } catch (error) {
+      chat.markFailed(message.key);
+      this.#onChange(chat);
+      throw error;
+    }
   }
 
   /** Asks for the direct chat, or reads a group; after a failure the next caller tries again. */
   #create(chat) {
     const asked = chat.isGroup
-      ? this.#backend.chat(chat.chatId)
-      : this.#backend.directChat(chat.peer);
+      ? this.#api.chat(chat.chatId)
+      : this.#api.directChat(chat.peer);
     chat.created = asked.then((told) => {
       this.#adopt(told);
       return told;
@@ -193,7 +200,7 @@ export class Chats {
       return;
     }
     const mine = message.sender_id === this.#me;
-    chat.add(message, mine);
+    chat.count(message, mine);
     this.#onChange(chat);
     if (!mine) this.#onMessage(chat, message);
   }
@@ -210,7 +217,7 @@ export class Chats {
   }
 
   async #read(chatId) {
-    return this.#adopt(await this.#backend.chat(chatId));
+    return this.#adopt(await this.#api.chat(chatId));
   }
 
   /** Applies what the server tells about a chat. */
@@ -225,6 +232,14 @@ export class Chats {
     return chat;
   }
 
+  #listOf(chat) {
+    if (chat.list === null) {
+      chat.list = this.#client.messageList(chat.chatId);
+      chat.list.subscribe(() => this.#onChange(chat));
+    }
+    return chat.list;
+  }
+
   #unnamed(chatId, kind, members) {
     if (kind !== 'direct') return new ChatLog({ chatId });
     return this.with(members.find((name) => name !== this.#me) ?? this.#me);
@@ -234,6 +249,7 @@ export class Chats {
     const chat = this.#byId.get(chatId);
     if (chat === undefined || !chat.isGroup) return;
     this.#byId.delete(chatId);
+    chat.list?.dispose();
     this.#onClosed(chat);
   }
 

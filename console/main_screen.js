@@ -4,9 +4,8 @@
  * A panel is a class that owns one part of the page. Panels do not use each other; this class
  * passes events from one to another.
  */
-import { Rollcall } from '/client/rollcall.js';
+import { Rollcall, RollcallApi } from '/client/rollcall.js';
 import { Alerts } from './alerts.js';
-import { Backend } from './backend.js';
 import { CallBar } from './call_bar.js';
 import { drawCallButton } from './call_button.js';
 import { Calls } from './calls.js';
@@ -25,6 +24,7 @@ import { Privacy } from './privacy.js';
 import { Profiles } from './profiles.js';
 import { Requests } from './requests.js';
 import { Roster, WATCHED_MAX } from './roster.js';
+import { showToEveryone, signIn } from './sign_in.js';
 import { You } from './you.js';
 
 const byId = (id) => document.getElementById(id);
@@ -35,7 +35,6 @@ export class MainScreen {
   #memory;
   #events;
   #client;
-  #backend;
   #roster;
   #chats;
   #calls;
@@ -67,7 +66,6 @@ export class MainScreen {
     this.#names = names;
     this.#memory = memory;
     this.#events = events;
-    this.#backend = new Backend(name);
     this.#client = new Rollcall({ getToken: () => this.#signIn(), deviceId: memory.deviceId });
     this.#buildModels();
     this.#buildPeople();
@@ -122,11 +120,10 @@ export class MainScreen {
   // --- Construction -------------------------------------------------------------------------------
 
   #buildModels() {
-    const [client, backend, me] = [this.#client, this.#backend, this.#name];
+    const [client, me] = [this.#client, this.#name];
     this.#journal = new Journal({ client, me });
     this.#roster = new Roster({
       client,
-      backend,
       me,
       profiles: this.#profiles,
       onChange: () => this.#onRosterChanged(),
@@ -134,7 +131,6 @@ export class MainScreen {
     });
     this.#chats = new Chats({
       client,
-      backend,
       me,
       profiles: this.#profiles,
       onChange: (chat) => this.#onChatChanged(chat),
@@ -167,7 +163,7 @@ export class MainScreen {
     this.#pill = new ConnectionPill(client);
     this.#you = new You({ client, name: this.#name, onLeave: this.#events.onLeave });
     this.#privacy = new Privacy({
-      backend: this.#backend,
+      api: client.api,
       roster,
       onUnblock: attempt((name) => roster.unblock(name)),
       onChosen: () => this.#names.choosePrivacy(this.#name),
@@ -245,11 +241,11 @@ export class MainScreen {
 
   /** Promises a token. The first time it also applies the page's default privacy settings. */
   async #signIn() {
-    const token = await this.#backend.signIn();
+    const token = await signIn(this.#name);
     if (this.#privacy.shown) return token;
+    const api = new RollcallApi({ token });
     const chosen = this.#names.hasChosenPrivacy(this.#name);
-    const backend = this.#backend;
-    this.#privacy.show(await (chosen ? backend.settings() : backend.showToEveryone()));
+    this.#privacy.show(await (chosen ? api.me() : showToEveryone(api)));
     return token;
   }
 

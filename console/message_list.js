@@ -56,7 +56,7 @@ export class MessageList {
   /** `noteOf(message)` describes how far a message of the user has come. */
   draw(messages, { showAuthors, noteOf }) {
     const last = messages.at(-1);
-    const wrote = last?.sender === this.#me && !this.#items.has(last.key);
+    const wrote = last?.sender_id === this.#me && !this.#items.has(last.key);
     this.#follower.keep(() => this.#arrange(messages, showAuthors, noteOf));
     if (wrote) this.#follower.toEnd();
     if (this.atEnd) this.#lastSeenKey = last?.key ?? null;
@@ -84,12 +84,12 @@ export class MessageList {
     const key = `day ${dayKey(message)}`;
     const line = this.#items.get(key) ?? document.createElement('li');
     line.className = 'day';
-    line.textContent = dayOf(message.sentAt ?? new Date(), new Date());
+    line.textContent = dayOf(message.sent_at ?? new Date(), new Date());
     this.#items.set(key, line);
     return line;
   }
 
-  #add({ key, sender, body }, showAuthors) {
+  #add({ key, sender_id: sender }, showAuthors) {
     const mine = sender === this.#me;
     const item = document.createElement('li');
     item.className = 'message';
@@ -101,7 +101,6 @@ export class MessageList {
     const bubble = document.createElement('p');
     bubble.className = 'bubble';
     bubble.dir = 'auto';
-    bubble.append(...textWithLinks(body));
     const note = document.createElement('span');
     note.className = 'message-note';
     item.append(author, bubble, note);
@@ -112,10 +111,11 @@ export class MessageList {
   /** Only the last message of a group always shows its time. */
   #drawItem(item, message, { previous, next, noteOf }) {
     item.dataset.state = message.state;
+    drawBody(item, message);
     item.dataset.follows = String(follows(message, previous));
     item.dataset.last = String(!follows(next, message) || message.state !== 'sent');
-    const time = message.sentAt === null ? '' : timeOf(message.sentAt);
-    const progress = message.sender === this.#me ? noteOf(message) : '';
+    const time = message.sent_at === null ? '' : timeOf(message.sent_at);
+    const progress = message.sender_id === this.#me ? noteOf(message) : '';
     const text = [time, progress].filter(Boolean).join(' · ');
     const note = item.querySelector('.message-note');
     if (note.textContent === text) return;
@@ -125,7 +125,7 @@ export class MessageList {
 
   #drawPill(messages) {
     const seen = messages.findIndex(({ key }) => key === this.#lastSeenKey);
-    const fresh = messages.slice(seen + 1).filter(({ sender }) => sender !== this.#me).length;
+    const fresh = messages.slice(seen + 1).filter(({ sender_id: sender }) => sender !== this.#me).length;
     this.#pill.hidden = this.atEnd || fresh === 0;
     this.#pill.textContent = fresh === 1 ? '1 new message' : `${fresh} new messages`;
   }
@@ -140,11 +140,19 @@ export class MessageList {
   }
 }
 
-const dayKey = ({ sentAt }) => new Date(sentAt ?? Date.now()).toDateString();
+/** A message is drawn once, and once more if it is deleted. */
+function drawBody(item, { body, deleted = false }) {
+  if (item.dataset.deleted === String(deleted)) return;
+  item.dataset.deleted = String(deleted);
+  const shown = deleted ? ['This message was deleted.'] : textWithLinks(body);
+  item.querySelector('.bubble').replaceChildren(...shown);
+}
+
+const dayKey = ({ sent_at: sentAt }) => new Date(sentAt ?? Date.now()).toDateString();
 
 function follows(message, previous) {
-  if (message === undefined || previous?.sender !== message.sender) return false;
+  if (message === undefined || previous?.sender_id !== message.sender_id) return false;
   if (dayKey(message) !== dayKey(previous)) return false;
-  const gapMs = Date.parse(message.sentAt ?? new Date()) - Date.parse(previous.sentAt);
+  const gapMs = Date.parse(message.sent_at ?? new Date()) - Date.parse(previous.sent_at);
   return !(gapMs > GROUP_MS);
 }

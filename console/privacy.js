@@ -12,15 +12,15 @@ const byId = (id) => document.getElementById(id);
 export class Privacy {
   /** Whether the server's settings have been read. */
   shown = false;
-  #backend;
+  #api;
   #roster;
   #onUnblock;
   #onShown;
   #onProblem;
 
   /** `onShown(settings)`: these are the user's settings now. */
-  constructor({ backend, roster, onUnblock, onChosen, onShown, onProblem }) {
-    this.#backend = backend;
+  constructor({ api, roster, onUnblock, onChosen, onShown, onProblem }) {
+    this.#api = api;
     this.#roster = roster;
     this.#onUnblock = onUnblock;
     this.#onShown = onShown;
@@ -58,10 +58,10 @@ export class Privacy {
   /** After an error the page shows the server's settings again. */
   async #change(changes) {
     try {
-      this.show(await this.#backend.changeSettings(changes));
+      this.show(await this.#api.updateMe(changes));
     } catch (error) {
       this.#onProblem(error);
-      this.show(await this.#backend.settings());
+      this.show(await this.#api.me());
     }
   }
 

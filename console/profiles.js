@@ -8,8 +8,8 @@ export class Profiles {
     else this.#names.delete(user);
   }
 
-  /** The name to show for a user. */
+  /** The name to show for a user; messages of the system have none. */
   nameOf(user) {
-    return this.#names.get(user) ?? user;
+    return user === null ? 'System' : (this.#names.get(user) ?? user);
   }
 }

@@ -14,11 +14,14 @@
 /** The server allows 20 subscriptions; one of them is for the user's own presence. */
 export const WATCHED_MAX = 19;
 
+/** The limit of one presence query. */
+const LIST_MAX = 100;
+
 const sorted = (names) => [...names].sort((left, right) => left.localeCompare(right));
 
 export class Roster {
   #client;
-  #backend;
+  #api;
   #me;
   #profiles;
   #onChange;
@@ -30,9 +33,9 @@ export class Roster {
   #outgoing = new Map();
 
   /** `onChange()` after every change; `onFriendRemoved(name)` when a contact is removed. */
-  constructor({ client, backend, me, profiles, onChange, onFriendRemoved }) {
+  constructor({ client, me, profiles, onChange, onFriendRemoved }) {
     this.#client = client;
-    this.#backend = backend;
+    this.#api = client.api;
     this.#me = me;
     this.#profiles = profiles;
     this.#onChange = onChange;
@@ -75,10 +78,10 @@ export class Roster {
 
   /** Reads all sets after every connect; pushes keep them up to date. */
   async load() {
-    const [contacts, requests, blocked] = await Promise.all([
-      this.#backend.friends(),
-      this.#backend.contactRequests(),
-      this.#backend.blocked(),
+    const [{ friends: contacts }, requests, blocked] = await Promise.all([
+      this.#api.friends({ limit: LIST_MAX }),
+      this.#api.contactRequests({ limit: LIST_MAX }),
+      this.#api.blocks(),
     ]);
     for (const contact of contacts) this.#profiles.set(contact.user_id, contact);
     const friends = contacts.map(({ user_id: name }) => name);
@@ -113,14 +116,14 @@ export class Roster {
     this.#outgoing.delete(name);
     this.#unwatch([name]);
     this.#onChange();
-    if (requestId) await this.#backend.withdrawContact(requestId);
+    if (requestId) await this.#api.withdrawContact(requestId);
   }
 
   async request(name) {
     if (name === this.#me) throw new Error('That is you.');
     if (this.#friends.has(name)) throw new Error(`${name} is a contact already.`);
     if (this.#blocked.has(name)) throw new Error(`You have blocked ${name}.`);
-    const { id, status } = await this.#backend.requestContact(name);
+    const { id, status } = await this.#api.requestContact(name);
     if (status === 'accepted') this.#onAccepted(name);
     else this.#outgoing.set(name, id);
     await this.watch([name]);
@@ -128,23 +131,23 @@ export class Roster {
   }
 
   async accept(name) {
-    await this.#backend.acceptContact(this.#incoming.get(name));
+    await this.#api.acceptContact(this.#incoming.get(name));
     this.#onAccepted(name);
   }
 
   async decline(name) {
-    await this.#backend.declineContact(this.#incoming.get(name));
+    await this.#api.declineContact(this.#incoming.get(name));
     this.#incoming.delete(name);
     this.#onChange();
   }
 
   async remove(name) {
-    await this.#backend.removeContact(name);
+    await this.#api.removeContact(name);
     this.#onRemoved(name);
   }
 
   async block(name) {
-    await this.#backend.block(name);
+    await this.#api.block(name);
     this.#blocked.add(name);
     this.#incoming.delete(name);
     this.#outgoing.delete(name);
@@ -153,7 +156,7 @@ export class Roster {
   }
 
   async unblock(name) {
-    await this.#backend.unblock(name);
+    await this.#api.unblock(name);
     this.#blocked.delete(name);
     this.#onChange();
   }

@@ -75,7 +75,7 @@ export function sentNote(message, chat, presence) {
   const readers = chat.readersOf(message);
   if (chat.isGroup) return readers === 0 ? 'sent' : `read by ${readers}`;
   if (readers > 0) return 'read';
-  return wasConnectedAfter(presence, message.sentAt) ? 'delivered' : 'sent';
+  return wasConnectedAfter(presence, message.sent_at) ? 'delivered' : 'sent';
 }
 
 function wasConnectedAfter(presence, sentAt) {

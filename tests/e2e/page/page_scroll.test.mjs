@@ -82,20 +82,17 @@ test('a user who has scrolled up keeps the place, and a button leads to the new 
   assert.match(await dave.title(), /^dave/);
 });
 
-/** Moves the messages whose text names a day to that day. */
+/** Moves the messages of the history whose text names a day to that day. */
 function moveMessages(context) {
   const daysAgo = { yesterday: 1, 'long ago': 800 };
-  return context.routeWebSocket(/\/v1\/ws/, (page) => {
-    const server = page.connectToServer();
-    page.onMessage((text) => server.send(text));
-    server.onMessage((text) => {
-      const push = JSON.parse(text);
-      for (const message of push.messages ?? [push]) {
-        const days = daysAgo[message.body];
-        if (days) message.sent_at = new Date(Date.now() - days * 86400000).toISOString();
-      }
-      page.send(JSON.stringify(push));
-    });
+  return context.route(/\/v1\/chats\/[^/]+\/messages/, async (route) => {
+    const response = await route.fetch();
+    const page = await response.json();
+    for (const message of page.messages) {
+      const days = daysAgo[message.body];
+      if (days) message.sent_at = new Date(Date.now() - days * 86400000).toISOString();
+    }
+    await route.fulfill({ response, json: page });
   });
 }
 
