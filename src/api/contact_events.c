@@ -3,6 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool contact_events_are_of_users(struct exchange **exchange)
+{
+    const struct config *config = api_context_of(*exchange)->sessions->config;
+    if (config->contacts.managed_by == CONTACTS_MANAGED_BY_USERS)
+        return true;
+    exchange_error(exchange, 403, ERROR_FORBIDDEN,
+                   "contacts are managed by the application here: ask it to make or end a "
+                   "contact; you may block a user");
+    return false;
+}
+
 static void send_contact_event(struct session_context *sessions, struct slice to,
                                enum message_type type, struct contact_fields fields)
 {
@@ -24,74 +35,109 @@ void contact_events_requested(struct session_context *sessions, struct slice req
                        (struct contact_fields){request_id, from});
 }
 
+/* ---- telling ---- */
+
+void contact_events_tell_made(struct session_context *sessions, struct slice user,
+                              struct slice other, bool is_new, visibility_change_done done,
+                              void *arg)
+{
+    if (is_new)
+        send_contact_event_to_both(sessions, MESSAGE_CONTACT_ACCEPTED, user, other);
+    visibility_change_of_relation(sessions->presence,
+                                  is_new ? VISIBILITY_CONTACT_MADE : VISIBILITY_REPEATED, user,
+                                  other, false, done, arg);
+}
+
+/* A removal that is told when the visibility change is complete. */
+struct contact_removal {
+    struct session_context *sessions;
+    visibility_change_done done;
+    void *arg;
+    struct slice user;
+    struct slice other;
+    char bytes[];
+};
+
+static void on_removal_visible(void *arg)
+{
+    struct contact_removal *removal = arg;
+    send_contact_event_to_both(removal->sessions, MESSAGE_CONTACT_REMOVED, removal->user,
+                               removal->other);
+    removal->done(removal->arg);
+    free(removal);
+}
+
+static struct contact_removal *make_contact_removal(struct session_context *sessions,
+                                                    struct slice user, struct slice other)
+{
+    struct contact_removal *removal = malloc(sizeof(*removal) + user.len + other.len);
+    if (!removal)
+        return NULL;
+    char *end = mempcpy(removal->bytes, user.data, user.len);
+    memcpy(end, other.data, other.len);
+    *removal = (struct contact_removal){
+        .sessions = sessions, .user = {removal->bytes, user.len}, .other = {end, other.len}};
+    return removal;
+}
+
+/* Without memory for the removal nobody gets contact_removed; the visibility changes all the same. */
+void contact_events_tell_changed(struct session_context *sessions, enum visibility_cause cause,
+                                 struct slice user, struct slice other, bool contact_ended,
+                                 visibility_change_done done, void *arg)
+{
+    struct contact_removal *removal =
+        contact_ended ? make_contact_removal(sessions, user, other) : NULL;
+    if (contact_ended)
+        call_plane_end_between(sessions->calls, user, other);
+    if (removal) {
+        removal->done = done;
+        removal->arg = arg;
+    }
+    visibility_change_of_relation(sessions->presence, cause, user, other, contact_ended,
+                                  removal ? on_removal_visible : done, removal ? removal : arg);
+}
+
+/* ---- answering ---- */
+
 /* An answer that waits until the visibility change is complete. */
 struct contact_answer {
     struct exchange *exchange;
     unsigned status;
-    struct buffer json; /* of a 2xx other than 204 */
-    bool contact_ended;
-    struct slice other;
-    char other_bytes[];
+    struct buffer json;
 };
 
-static void on_contact_visibility_changed(void *arg)
+static void on_contact_told(void *arg)
 {
     struct contact_answer *answer = arg;
-    struct exchange *exchange = answer->exchange;
-    if (answer->contact_ended)
-        send_contact_event_to_both(api_context_of(exchange)->sessions, MESSAGE_CONTACT_REMOVED,
-                                   exchange_user(exchange), answer->other);
-    if (answer->status == 204)
-        exchange_reply_empty(&exchange);
-    else
-        exchange_reply_json(&exchange, answer->status, &answer->json);
+    exchange_reply_json(&answer->exchange, answer->status, &answer->json);
     free(answer);
 }
 
-/* Returns NULL after answering 503. The change stands all the same, and queries show it. */
-static struct contact_answer *make_contact_answer(struct exchange *exchange, struct slice other,
-                                                  unsigned status)
-{
-    struct contact_answer *answer = malloc(sizeof(*answer) + other.len);
-    if (!answer) {
-        exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
-        return NULL;
-    }
-    *answer = (struct contact_answer){.exchange = exchange, .status = status};
-    memcpy(answer->other_bytes, other.data, other.len);
-    answer->other = (struct slice){answer->other_bytes, other.len};
-    return answer;
-}
-
+/* Without memory it answers 503. The change stands all the same, and queries show it. */
 void contact_events_made(struct exchange *exchange, struct slice user, struct slice other,
                          bool is_new, unsigned status, struct buffer *json)
 {
-    struct session_context *sessions = api_context_of(exchange)->sessions;
-    struct contact_answer *answer = make_contact_answer(exchange, other, status);
+    struct contact_answer *answer = malloc(sizeof(*answer));
     if (!answer) {
         buffer_free(json);
+        exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
         return;
     }
-    answer->json = *json;
+    *answer = (struct contact_answer){exchange, status, *json};
     *json = BUFFER_INIT;
-    if (is_new)
-        send_contact_event_to_both(sessions, MESSAGE_CONTACT_ACCEPTED, user, answer->other);
-    visibility_change_of_relation(sessions->presence,
-                                  is_new ? VISIBILITY_CONTACT_MADE : VISIBILITY_REPEATED, user,
-                                  answer->other, false, on_contact_visibility_changed, answer);
+    contact_events_tell_made(api_context_of(exchange)->sessions, user, other, is_new,
+                             on_contact_told, answer);
+}
+
+static void on_contact_change_told(void *arg)
+{
+    struct exchange *exchange = arg;
+    exchange_reply_empty(&exchange);
 }
 
 void contact_events_changed(struct exchange *exchange, enum visibility_cause cause,
                             struct slice other, bool contact_ended)
 {
-    struct contact_answer *answer = make_contact_answer(exchange, other, 204);
-    if (!answer)
-        return;
-    answer->contact_ended = contact_ended;
-    if (contact_ended)
-        call_plane_end_between(api_context_of(exchange)->sessions->calls, exchange_user(exchange),
-                               answer->other);
-    visibility_change_of_relation(api_context_of(exchange)->sessions->presence, cause,
-                                  exchange_user(exchange), answer->other, contact_ended,
-                                  on_contact_visibility_changed, answer);
+    contact_events_tell_changed(api_context_of(exchange)->sessions, cause, exchange_user(exchange),
+                                other, contact_ended, on_contact_change_told, exchange);
 }

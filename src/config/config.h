@@ -178,6 +178,13 @@ struct config_limits {
     uint32_t calls_per_minute_burst;
 };
 
+/* Who makes and ends contacts. */
+enum contacts_managed_by { CONTACTS_MANAGED_BY_USERS, CONTACTS_MANAGED_BY_APPLICATION };
+
+struct config_contacts {
+    enum contacts_managed_by managed_by;
+};
+
 struct config_call {
     int64_t ring_timeout_ms;
     int64_t reconnect_grace_ms;
@@ -275,6 +282,7 @@ struct config {
     struct config_ops ops;
     struct config_presence presence;
     struct config_typing typing;
+    struct config_contacts contacts;
     struct config_call call;
     struct config_limits limits;
     struct config_auth auth;

@@ -60,6 +60,7 @@
 #define BYTES_MAX (INT64_C(1) << 40)
 
 static const char *const profiles[] = {"realtime", "standard", "relaxed", NULL};
+static const char *const managers[] = {"users", "application", NULL};
 static const char *const levels[] = {"debug", "info", "warn", "error", NULL};
 static const char *const acks[] = {"all", "1", "0", NULL};
 static const char *const sasl[] = {"none", "plain", "scram-sha-256", "scram-sha-512", NULL};
@@ -227,6 +228,9 @@ static const struct setting table[] = {
           "Calls a user may start per minute. 0: no limit."),
     COUNT(limits.calls_per_minute_burst, "30", 1, COUNT_MAX,
           "How many of them at once, when the user did none for a while. Unset, it follows another value of limits.calls_per_minute."),
+
+    CHOICE(enum contacts_managed_by, contacts.managed_by, "users", managers,
+           "Who makes and ends contacts: users, by contact requests, or only the application, by /v1/service. Users may block in any case."),
 
     SECONDS(call.ring_timeout, "30", SHORTEST_MS, YEAR_MS,
             "Time a call rings before it ends with the reason timeout."),

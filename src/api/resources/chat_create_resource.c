@@ -3,6 +3,7 @@
 #include "api/api_routes.h"
 #include "api/chat_events.h"
 #include "api/chat_json.h"
+#include "api/user_ids_json.h"
 
 #include <stdlib.h>
 
@@ -61,38 +62,11 @@ static void post_direct_chat(struct exchange *exchange, struct slice raw)
 
 /* ---- groups ---- */
 
-/* Reads the members; the ids point into the body, and the caller frees the array. Returns NULL when they are
- * invalid (*problem is set) or when out of memory (*problem is NULL). */
-static struct slice *parse_chat_members(struct slice raw, size_t *count, const char **problem)
-{
-    struct json json;
-    *problem = "members must be a list of user ids";
-    json_init(&json, (char *)raw.data, raw.len);
-    if (!raw.len || json_peek(&json) != JSON_ARRAY)
-        return NULL;
-    struct json counted = json;
-    size_t named = 0;
-    json_array(&counted);
-    while (json_element(&counted) && json_skip(&counted))
-        named++;
-    if (named > LEDGER_CHAT_MEMBERS_MAX) {
-        *problem = "a chat has at most 10000 members";
-        return NULL;
-    }
-    struct slice *members = malloc((named + 1) * sizeof(*members));
-    if (!members) {
-        *problem = NULL;
-        return NULL;
-    }
-    json_array(&json);
-    for (*count = 0; json_element(&json); (*count)++)
-        if (!json_string(&json, &members[*count]) || !user_id_valid(members[*count])) {
-            free(members);
-            *problem = "members must be user ids: 1 to 128 bytes, no control characters";
-            return NULL;
-        }
-    return members;
-}
+static const struct user_ids_problems MEMBER_PROBLEMS = {
+    "members must be a list of user ids",
+    "members must be user ids: 1 to 128 bytes, no control characters",
+    "a chat has at most 10000 members",
+};
 
 /* The requested id, or a new one written to `made`; SLICE_NONE when the requested id is invalid. */
 static struct slice choose_chat_id(struct session_context *sessions,
@@ -122,7 +96,8 @@ static void post_group(struct exchange *exchange)
         return;
     }
     struct slice *members =
-        parse_chat_members(fields_find(&sessions->scratch, "members"), &count, &problem);
+        user_ids_json_read(fields_find(&sessions->scratch, "members"), LEDGER_CHAT_MEMBERS_MAX,
+                           &MEMBER_PROBLEMS, &count, &problem);
     if (!members && problem)
         refuse_chat(exchange, problem);
     else if (!members)

@@ -63,7 +63,7 @@ void rest_contact_requests_post(struct exchange *exchange)
     struct session_context *sessions = api_context_of(exchange)->sessions;
     char id[ULID_TEXT_LEN];
     struct slice to;
-    if (!api_read_json(&exchange))
+    if (!contact_events_are_of_users(&exchange) || !api_read_json(&exchange))
         return;
     if (!fields_string(fields_find(&sessions->scratch, "to"), &to) || !user_id_valid(to)) {
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "to must be a user id");
@@ -108,9 +108,10 @@ static void on_contact_request_accepted(void *arg, const struct ledger_contact_o
 
 void rest_contact_request_accept(struct exchange *exchange)
 {
-    ledger_contact_request_accept(api_context_of(exchange)->sessions->ledger,
-                                  exchange_user(exchange), exchange->parameters[0],
-                                  on_contact_request_accepted, exchange);
+    if (contact_events_are_of_users(&exchange))
+        ledger_contact_request_accept(api_context_of(exchange)->sessions->ledger,
+                                      exchange_user(exchange), exchange->parameters[0],
+                                      on_contact_request_accepted, exchange);
 }
 
 static void on_contact_request_declined(void *arg, const struct ledger_contact_outcome *outcome)

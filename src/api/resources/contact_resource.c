@@ -31,7 +31,7 @@ static void on_contact_removed(void *arg, const struct ledger_change_outcome *ou
 
 void rest_contact_delete(struct exchange *exchange)
 {
-    if (names_another_user(&exchange))
+    if (contact_events_are_of_users(&exchange) && names_another_user(&exchange))
         ledger_contact_remove(api_context_of(exchange)->sessions->ledger, exchange_user(exchange),
                               exchange->parameters[0], on_contact_removed, exchange);
 }

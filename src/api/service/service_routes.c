@@ -2,6 +2,9 @@
 
 const struct http_route SERVICE_ROUTES[] = {
     {HTTP1_GET, "/v1/service/presence", REST_SERVICE, service_presence_get},
+    {HTTP1_PUT, "/v1/service/contacts/{user}/{other}", REST_SERVICE, service_contact_put},
+    {HTTP1_DELETE, "/v1/service/contacts/{user}/{other}", REST_SERVICE, service_contact_delete},
+    {HTTP1_PUT, "/v1/service/users/{user}/contacts", REST_SERVICE, service_contacts_put},
 };
 
 const size_t SERVICE_ROUTE_COUNT = sizeof(SERVICE_ROUTES) / sizeof(SERVICE_ROUTES[0]);

@@ -21,5 +21,8 @@ bool service_read_user(struct exchange **exchange, size_t parameter, struct slic
 
 /* The handlers, one file for each resource. */
 void service_presence_get(struct exchange *exchange);
+void service_contact_put(struct exchange *exchange);
+void service_contact_delete(struct exchange *exchange);
+void service_contacts_put(struct exchange *exchange);
 
 #endif
