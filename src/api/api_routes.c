@@ -14,6 +14,7 @@ static const struct http_route ROUTES[] = {
     {HTTP1_GET, "/v1/me", REST_USER, rest_me_get},
     {HTTP1_PATCH, "/v1/me", REST_USER, rest_me_patch, BUDGET_SETTINGS},
     {HTTP1_GET, "/v1/calls", REST_USER, rest_calls_get, BUDGET_READS},
+    {HTTP1_GET, "/v1/ice", REST_USER, rest_ice_get},
     {HTTP1_GET, "/v1/friends", REST_USER, rest_friends_get, BUDGET_READS},
     {HTTP1_GET, "/v1/contact-requests", REST_USER, rest_contact_requests_get, BUDGET_READS},
     {HTTP1_POST, "/v1/contact-requests", REST_USER, rest_contact_requests_post,

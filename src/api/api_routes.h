@@ -29,6 +29,7 @@ void rest_presence_many(struct exchange *exchange);
 void rest_me_get(struct exchange *exchange);
 void rest_me_patch(struct exchange *exchange);
 void rest_calls_get(struct exchange *exchange);
+void rest_ice_get(struct exchange *exchange);
 void rest_friends_get(struct exchange *exchange);
 void rest_contact_requests_get(struct exchange *exchange);
 void rest_contact_requests_post(struct exchange *exchange);

@@ -191,6 +191,18 @@ struct config_call {
     uint32_t history_max;
 };
 
+struct config_ice {
+    struct config_list servers;
+    const char *username; /* of the TURN servers among them; set together with credential */
+    const char *credential;
+};
+
+struct config_turn {
+    struct config_list urls; /* set together with secret */
+    const char *secret;
+    int64_t ttl_ms;
+};
+
 struct config_auth {
     const char *keys_file;        /* `dev`, one of these, or the issuer is needed */
     const char *hmac_secret_file; /* empty: HS256 is refused */
@@ -284,6 +296,8 @@ struct config {
     struct config_typing typing;
     struct config_contacts contacts;
     struct config_call call;
+    struct config_ice ice;
+    struct config_turn turn;
     struct config_limits limits;
     struct config_auth auth;
     struct {

@@ -92,6 +92,30 @@ static bool check_config_tls(const char *section, const char *certificate_file,
     return false;
 }
 
+static bool has_static_turn_server(const struct config *config)
+{
+    for (size_t i = 0; i < config->ice.servers.count; i++)
+        if (config->ice.servers.items[i][0] == 't')
+            return true;
+    return false;
+}
+
+/* A browser refuses a TURN server without credentials, and with it the whole list. */
+static bool check_config_ice(const struct config *config, struct config_error *error)
+{
+    bool has_login = config->ice.username[0] != '\0' && config->ice.credential[0] != '\0';
+    bool has_secret = config->turn.secret[0] != '\0';
+    const char *problem = NULL;
+    if (has_static_turn_server(config) && !has_login)
+        problem = "a TURN server in ice.servers needs ice.username and ice.credential";
+    else if ((config->turn.urls.count > 0) != has_secret)
+        problem = has_secret ? "turn.urls and turn.secret go together, but turn.urls is empty"
+                             : "turn.urls and turn.secret go together, but turn.secret is empty";
+    if (problem)
+        snprintf(error->text, sizeof(error->text), "%s", problem);
+    return !problem;
+}
+
 /* Anyone who can reach a development server can log in as any user. */
 static bool check_config_loopback(const struct config *config, const char *name, const char *value,
                                   struct config_error *error)
@@ -123,6 +147,7 @@ bool config_check(const struct config *config, struct config_error *error)
                             config->gateway.tls.key_file, error) &&
            check_config_tls("peer.tls", config->peer.tls.certificate_file,
                             config->peer.tls.key_file, error) &&
+           check_config_ice(config, error) &&
            check_config_loopback(config, "gateway.listen", config->gateway.listen, error) &&
            check_config_loopback(config, "ops.listen", config->ops.listen, error) &&
            check_config_loopback(config, "peer.listen", config->peer.listen, error) &&

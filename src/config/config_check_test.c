@@ -42,6 +42,23 @@ static void certificate_and_key_are_required_together(void **state)
     config_free(&config);
 }
 
+static void turn_servers_need_credentials(void **state)
+{
+    (void)state;
+    struct config config;
+    expect_sets_refused(SETS("ice.servers=stun:a,turn:b", "ice.username=u"),
+                        "a TURN server in ice.servers needs ice.username and ice.credential");
+    expect_sets_refused(SETS("turn.urls=turn:a"),
+                        "turn.urls and turn.secret go together, but turn.secret is empty");
+    expect_sets_refused(SETS("turn.secret=s"),
+                        "turn.urls and turn.secret go together, but turn.urls is empty");
+    expect_sets_loaded(&config, SETS("ice.servers=stun:a,turn:b", "ice.username=u",
+                                     "ice.credential=c", "turn.urls=turns:d", "turn.secret=s"));
+    config_free(&config);
+    expect_sets_loaded(&config, SETS("ice.servers=stun:a"));
+    config_free(&config);
+}
+
 static void development_server_accepts_loopback_only(void **state)
 {
     (void)state;
@@ -145,6 +162,7 @@ int main(void)
         cmocka_unit_test(contradiction_names_both_values_and_sources),
         cmocka_unit_test(initial_backoff_must_not_exceed_max),
         cmocka_unit_test(certificate_and_key_are_required_together),
+        cmocka_unit_test(turn_servers_need_credentials),
         cmocka_unit_test(development_server_accepts_loopback_only),
         cmocka_unit_test(odd_values_give_warnings),
         cmocka_unit_test(reference_of_the_specification_loads),

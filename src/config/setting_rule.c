@@ -75,25 +75,63 @@ static bool is_network_setting(struct slice text)
     return ip_network_parse(text, &network);
 }
 
+enum { AUTHORITY_BYTES_MAX = ADDRESS_HOST_MAX + sizeof("[]:65535") };
+
+/* Reads HOST or HOST:PORT. `text` keeps what *out points into. */
+static bool parse_authority_setting(struct slice authority, const char *default_port,
+                                    char text[AUTHORITY_BYTES_MAX], struct address *out)
+{
+    bool has_port = authority.len > 0 && authority.data[authority.len - 1] != ']' &&
+                    memrchr(authority.data, ':', authority.len) != NULL;
+    int len = snprintf(text, AUTHORITY_BYTES_MAX, "%.*s%s", SLICE_FORMAT(authority),
+                       has_port ? "" : default_port);
+    return len > 0 && len < AUTHORITY_BYTES_MAX &&
+           address_parse((struct slice){text, (size_t)len}, out);
+}
+
 /* Whoever can change an answer on the way can sign tokens, so plain HTTP must not leave the machine. */
 static bool is_jwks_url_setting(struct slice text)
 {
     struct slice rest, host, plain = SLICE("http://");
     struct address address;
-    char authority[ADDRESS_HOST_MAX + sizeof("[]:65535")];
+    char authority[AUTHORITY_BYTES_MAX];
     if (text.len == 0 || (setting_has_url_scheme(text, "https://") && text.data[8] != '/'))
         return true;
     if (!slice_starts_with(text, plain))
         return false;
     rest = slice_after(text, plain.len);
     slice_split(rest, '/', &host);
-    bool has_port =
-        host.len > 0 && host.data[host.len - 1] != ']' && memrchr(host.data, ':', host.len) != NULL;
-    int len =
-        snprintf(authority, sizeof(authority), "%.*s%s", SLICE_FORMAT(host), has_port ? "" : ":80");
-    return len > 0 && (size_t)len < sizeof(authority) &&
-           address_parse((struct slice){authority, (size_t)len}, &address) &&
+    return parse_authority_setting(host, ":80", authority, &address) &&
            address_is_loopback(&address);
+}
+
+/* A browser refuses the whole list if one URL is not as RFC 7064 and RFC 7065 say. */
+static bool is_ice_host(struct slice text)
+{
+    struct address address;
+    char authority[AUTHORITY_BYTES_MAX];
+    for (size_t i = 0; i < text.len; i++)
+        if (strchr("/@?# \"\\", text.data[i]))
+            return false;
+    return parse_authority_setting(text, ":3478", authority, &address) && address.port > 0;
+}
+
+static bool is_turn_url_setting(struct slice text)
+{
+    struct slice scheme, host;
+    struct slice rest = slice_split(text, ':', &scheme);
+    struct slice query = slice_split(rest, '?', &host);
+    bool has_transport = slice_is(query, "transport=udp") || slice_is(query, "transport=tcp");
+    return (slice_is(scheme, "turn") || slice_is(scheme, "turns")) && is_ice_host(host) &&
+           (has_transport || host.len == rest.len);
+}
+
+static bool is_ice_url_setting(struct slice text)
+{
+    struct slice scheme;
+    struct slice host = slice_split(text, ':', &scheme);
+    bool is_stun = slice_is(scheme, "stun") || slice_is(scheme, "stuns");
+    return is_stun ? is_ice_host(host) : is_turn_url_setting(text);
 }
 
 static bool is_not_empty_setting(struct slice text)
@@ -119,4 +157,9 @@ const struct setting_rule setting_rule_feed_url = {
     is_feed_url_setting, "local, or kafka://HOST:PORT,… or kafka+ssl://HOST:PORT,…"};
 const struct setting_rule setting_rule_jwks_url = {
     is_jwks_url_setting, "https://HOST[:PORT]/PATH, http:// with a loopback host, or nothing"};
+const struct setting_rule setting_rule_ice_url = {
+    is_ice_url_setting,
+    "stun:HOST[:PORT], stuns:…, or turn:HOST[:PORT][?transport=udp|tcp], turns:…"};
+const struct setting_rule setting_rule_turn_url = {
+    is_turn_url_setting, "turn:HOST[:PORT][?transport=udp|tcp], or turns:…"};
 const struct setting_rule setting_rule_not_empty = {is_not_empty_setting, "text that is not empty"};

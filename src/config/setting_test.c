@@ -174,6 +174,12 @@ static void list_is_split_at_commas(void **state)
     EXPECT_REFUSED("peer.peers", "a:1,", ",a:1", "a:1,,b:2", "a:1,b", " ");
     expect_stored("gateway.allowed_origins", "https://a.b:8443", "[\"https://a.b:8443\"]");
     EXPECT_REFUSED("gateway.allowed_origins", "https://a.b/", "a.b", "https://");
+    expect_stored("ice.servers", "stun:a.b, stuns:[::1]:1,turn:a:1?transport=tcp",
+                  "[\"stun:a.b\", \"stuns:[::1]:1\", \"turn:a:1?transport=tcp\"]");
+    EXPECT_REFUSED("ice.servers", "a.b:3478", "stun:", "stun://a.b", "stun:a.b?transport=udp",
+                   "stun:a b", "stun:a:0", "stun:user@a", "turn:a?", "turn:a?transport=sctp");
+    expect_stored("turn.urls", "turns:a.b:443?transport=udp", "[\"turns:a.b:443?transport=udp\"]");
+    EXPECT_REFUSED("turn.urls", "stun:a.b", "turn:", "https://a.b");
     expect_described("peer.peers", "a list, each item HOST:PORT or [IPV6]:PORT");
 }
 

@@ -226,6 +226,8 @@ const PROBES = [
   ['get /v1/calls', 'v1/calls?limit=5', 'alice', undefined, 200],
   ['get /v1/calls', 'v1/calls?limit=0', 'alice', undefined, 400],
   ['get /v1/calls', 'v1/calls', null, undefined, 401],
+  ['get /v1/ice', 'v1/ice', 'alice', undefined, 200],
+  ['get /v1/ice', 'v1/ice', null, undefined, 401],
   ['post /v1/chats', 'v1/chats', 'alice', { chat_id: 'probed', members: ['bob'] }, 201],
   ['post /v1/chats', 'v1/chats', 'alice', { chat_id: 'probed', members: ['bob'] }, 200],
   ['post /v1/chats', 'v1/chats', 'bob', { chat_id: 'probed', members: ['carol'] }, 409],
