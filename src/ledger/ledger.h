@@ -49,6 +49,7 @@
 #include <stdint.h>
 
 struct ledger;
+struct ledger_event_queue;
 struct ledger_metrics;
 struct ledger_request;
 
@@ -113,6 +114,8 @@ struct ledger_client {
     void *post_arg;
     int64_t time_limit_ms;
     bool skips_outbox; /* its messages are published by other means: they do not enter the outbox */
+    const struct ledger_event_queue *event_queues; /* its acts are events there (ledger_events.h) */
+    size_t event_queue_count;
     /* ---- */
     struct list unanswered; /* requests in the order of their deadlines */
     size_t outstanding;     /* requests that the backend has not given back, answered or not */

@@ -122,10 +122,12 @@ void ledger_chat_admin_delete(struct ledger_client *client, struct slice chat, s
     ledger_request_submit(request);
 }
 
-void ledger_call_append(struct ledger_client *client, const struct ledger_call *call,
-                        ledger_change_done done, void *arg)
+static struct ledger_request *make_call_request(struct ledger_client *client,
+                                                enum ledger_operation operation,
+                                                const struct ledger_call *call,
+                                                ledger_change_done done, void *arg)
 {
-    struct ledger_request *request = ledger_request_make(client, LEDGER_CALL_APPEND, arg);
+    struct ledger_request *request = ledger_request_make(client, operation, arg);
     request->done.change = done;
     if (call->reason.len == 0 || call->reason.len > LEDGER_REASON_BYTES_MAX)
         ledger_request_refuse(request, LEDGER_INVALID);
@@ -138,6 +140,20 @@ void ledger_call_append(struct ledger_client *client, const struct ledger_call *
         copy->reason = ledger_request_copy(request, call->reason);
     }
     request->input.call = copy;
+    return request;
+}
+
+void ledger_call_append(struct ledger_client *client, const struct ledger_call *call,
+                        ledger_change_done done, void *arg)
+{
+    ledger_request_submit(make_call_request(client, LEDGER_CALL_APPEND, call, done, arg));
+}
+
+void ledger_call_event(struct ledger_client *client, enum ledger_event_type type,
+                       const struct ledger_call *call, ledger_change_done done, void *arg)
+{
+    struct ledger_request *request = make_call_request(client, LEDGER_CALL_EVENT, call, done, arg);
+    request->input.event_type = type;
     ledger_request_submit(request);
 }
 

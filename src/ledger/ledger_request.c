@@ -47,6 +47,8 @@ struct ledger_request *ledger_request_make(struct ledger_client *client,
     request->arg = arg;
     request->wall_ms = client->clock->wall_ms;
     request->deadline_ms = client->clock->now_ms + client->time_limit_ms;
+    request->input.queues = client->event_queues;
+    request->input.queue_count = client->event_queue_count;
     list_init(&request->unanswered);
     return request;
 }

@@ -26,6 +26,7 @@
 #ifndef ROLLCALL_LEDGER_LEDGER_REQUEST_H
 #define ROLLCALL_LEDGER_LEDGER_REQUEST_H
 
+#include "ledger/ledger_events.h"
 #include "ledger/ledger_messages.h"
 #include "ledger/ledger_metrics.h"
 #include "ledger/ledger_relations.h"
@@ -105,7 +106,15 @@ static inline struct ledger *ledger_innermost(struct ledger *ledger)
     X(DEAD_LETTER_REPLAY, true, change)                                                            \
     X(CHAT_REPAIR, true, repair)                                                                   \
     X(REVOKE, true, revoke)                                                                        \
-    X(REVOCATIONS_LIST, false, revocations)
+    X(REVOCATIONS_LIST, false, revocations)                                                        \
+    X(CALL_EVENT, true, change)                                                                    \
+    X(EVENTS_LIST, false, events)                                                                  \
+    X(EVENTS_REMOVE, true, change)                                                                 \
+    X(EVENTS_BURY, true, change)                                                                   \
+    X(DEAD_EVENTS_LIST, false, events)                                                             \
+    X(DEAD_EVENTS_REPLAY, true, change)                                                            \
+    X(EVENT_QUEUE_GET, false, event_queue)                                                         \
+    X(EVENT_LEASE, true, event_queue)
 
 #define LEDGER_OPERATION_NAME(name, writes, outcome) LEDGER_##name,
 enum ledger_operation { LEDGER_OPERATIONS(LEDGER_OPERATION_NAME) LEDGER_OPERATION_COUNT };
@@ -118,13 +127,13 @@ struct ledger_request_input {
         user; /* who makes the request: also viewer, reader, sender, creator, actor, from */
     struct slice other; /* also to, and the chat member to add or remove */
     struct slice chat;
-    struct slice id;    /* of a contact request or a message */
+    struct slice id;    /* of a contact request or a message; also the name of an event queue */
     struct slice after; /* the page starts after this id */
     int64_t after_activity_ms;
     struct slice client_message_id;
-    struct slice device;
-    struct slice text;       /* a body or a reason */
-    const struct slice *ids; /* targets, chat members, or pairs */
+    struct slice device;     /* also the holder of an event queue */
+    struct slice text;       /* a body, a reason, or the data of an event */
+    const struct slice *ids; /* targets, chat members, pairs, or positions of events */
     size_t id_count;
     const struct ledger_last_seen *seen;
     size_t seen_count;
@@ -148,6 +157,10 @@ struct ledger_request_input {
     bool members_can_add;
     bool apply;
     bool skips_outbox;
+    unsigned event_type; /* enum ledger_event_type */
+    const struct ledger_event_queue
+        *queues; /* where the act is an event; the client's, or copies */
+    size_t queue_count;
 };
 
 union ledger_request_outcome {
@@ -175,6 +188,8 @@ union ledger_request_outcome {
     struct ledger_repair_outcome repair;
     struct ledger_revoke_outcome revoke;
     struct ledger_revocations_outcome revocations;
+    struct ledger_events_outcome events;
+    struct ledger_event_queue_outcome event_queue;
 };
 
 union ledger_request_completion {
@@ -200,6 +215,8 @@ union ledger_request_completion {
     ledger_repair_done repair;
     ledger_revoke_done revoke;
     ledger_revocations_done revocations;
+    ledger_events_done events;
+    ledger_event_queue_done event_queue;
 };
 
 struct ledger_request_chunk;

@@ -12,13 +12,14 @@
 #define ROLLCALL_TESTS_LEDGER_HARNESS_H
 
 #include "base/buffer.h"
+#include "ledger/ledger_events.h"
 #include "ledger/ledger_messages.h"
 #include "ledger/ledger_relations.h"
 #include "ledger/ledger_revocations.h"
 
 #include <pthread.h>
 
-enum { HARNESS_PATIENCE_SECONDS = 60 };
+enum { HARNESS_PATIENCE_SECONDS = 60, HARNESS_EVENTS_MAX = 64 };
 
 struct harness {
     struct ledger_client client;
@@ -28,6 +29,11 @@ struct harness {
     pthread_cond_t arrived;
     struct ledger_request *posted; /* one chain */
     struct buffer line;
+    char events[HARNESS_EVENTS_MAX][LEDGER_EVENT_POSITION_BYTES_MAX + 1]; /* listed last */
+    size_t event_count;
+    bool shows_data;      /* of the events that are listed */
+    uint64_t queue_count; /* see harness_event_queue() */
+    uint64_t queue_dropped;
     unsigned answers;
     unsigned statuses[LEDGER_STATUS_COUNT];
 };
@@ -129,6 +135,25 @@ const char *harness_revocations(struct harness *harness, uint64_t after, uint32_
 
 const char *harness_dead_letters(struct harness *harness);
 const char *harness_replay(struct harness *harness, const char *chat, uint64_t sequence);
+/* Each event as type@time:subject, with its data if `shows_data`; dead letters with (queue reason). `first` and `count` choose
+ * among those that were listed last. */
+const char *harness_call_event(struct harness *harness, enum ledger_event_type type, const char *id,
+                               const char *caller, const char *callee);
+const char *harness_events(struct harness *harness, const char *queue, uint32_t limit);
+const char *harness_events_remove(struct harness *harness, const char *queue, size_t first,
+                                  size_t count);
+const char *harness_events_bury(struct harness *harness, const char *queue, size_t first,
+                                size_t count, const char *reason);
+const char *harness_dead_events(struct harness *harness, const char *after_queue,
+                                const char *after_position, uint32_t limit);
+const char *harness_dead_events_replay(struct harness *harness, const char *queue, size_t first,
+                                       size_t count);
+
+/* The holder and the version of its lease; the counts are in the harness. */
+const char *harness_event_queue(struct harness *harness, const char *queue);
+const char *harness_event_lease(struct harness *harness, const char *queue, const char *holder,
+                                uint64_t seen_version);
+
 const char *harness_repair(struct harness *harness, const char *chat, bool apply);
 
 #endif

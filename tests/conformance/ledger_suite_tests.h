@@ -56,6 +56,15 @@
     X(dead_letters_can_be_replayed)                                                                \
     X(revocations_are_listed_in_order_and_only_the_latest)                                         \
     X(revocation_never_moves_back)                                                                 \
+    X(acts_are_events_in_the_queues_that_want_them)                                                \
+    X(acts_without_effect_are_no_events)                                                           \
+    X(acts_make_no_events_without_queues)                                                          \
+    X(events_have_the_fields_of_their_pushes)                                                      \
+    X(events_of_one_chat_are_in_order)                                                             \
+    X(events_are_removed_one_by_one)                                                               \
+    X(events_that_were_given_up_can_be_replayed)                                                   \
+    X(dead_events_are_listed_in_pages)                                                             \
+    X(event_queue_has_one_holder)                                                                  \
     X(every_request_is_answered_once)                                                              \
     X(sequences_are_dense_under_concurrency)                                                       \
     X(messages_of_one_sender_are_answered_in_order)                                                \

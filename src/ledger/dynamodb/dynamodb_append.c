@@ -1,6 +1,7 @@
 #include "ledger/dynamodb/dynamodb_append.h"
 
 #include "ledger/dynamodb/dynamodb_append_read.h"
+#include "ledger/dynamodb/dynamodb_events.h"
 #include "ledger/dynamodb/dynamodb_message.h"
 #include "ledger/dynamodb/dynamodb_operations.h"
 #include "ledger/dynamodb/dynamodb_outbox.h"
@@ -74,8 +75,23 @@ static void add_sender(struct append_transaction *transaction, struct dynamodb_a
             "SET is_accepted = :yes", NULL, DYNAMODB_VALUES(DYNAMODB_NUMBER(":yes", 1)));
 }
 
+/* The chat's activity never goes back, so events stand in the order of the messages, whatever the senders' clocks show. */
+static void add_message_events(struct append_transaction *transaction,
+                               struct ledger_request *request, int64_t activity_ms,
+                               int64_t sequence)
+{
+    if (request->input.queue_count == 0)
+        return;
+    request->outcome.append = (struct ledger_append_outcome){.message_id = request->input.id,
+                                                             .sequence = (uint64_t)sequence,
+                                                             .sent_at_ms = request->wall_ms};
+    dynamodb_events_add(&transaction->base, request,
+                        (struct dynamodb_event_order){activity_ms, (uint64_t)sequence});
+    ledger_request_fail(request, LEDGER_OK); /* clears the outcome */
+}
+
 static void add_message(struct append_transaction *transaction, struct dynamodb_append_batch *batch,
-                        struct dynamodb_append_entry *entry, int64_t sequence)
+                        struct dynamodb_append_entry *entry, int64_t activity_ms, int64_t sequence)
 {
     const struct ledger_request_input *input = &entry->request->input;
     int64_t sent_at_ms = entry->request->wall_ms;
@@ -91,6 +107,7 @@ static void add_message(struct append_transaction *transaction, struct dynamodb_
                                  DYNAMODB_VALUES(DYNAMODB_NUMBER("sequence_number", sequence),
                                                  DYNAMODB_NUMBER("sent_at_ms", sent_at_ms)),
                                  "attribute_not_exists(sender_key)", DYNAMODB_NO_VALUES);
+    add_message_events(transaction, entry->request, activity_ms, sequence);
     if (input->skips_outbox)
         return;
     dynamodb_transaction_put(
@@ -217,7 +234,7 @@ static void write_append_transaction(struct dynamodb_append_batch *batch)
         add_sender(&transaction, batch, &batch->senders[i]);
     at = 0;
     while ((entry = dynamodb_append_batch_next(batch, &at)))
-        add_message(&transaction, batch, entry, ++sequence);
+        add_message(&transaction, batch, entry, activity_ms, ++sequence);
     int64_t started_ms = batch->task->client->loop->clock.now_ms;
     enum dynamodb_outcome outcome = dynamodb_transaction_commit(&transaction.base);
     if (outcome == DYNAMODB_REFUSED)

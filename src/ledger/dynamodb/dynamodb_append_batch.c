@@ -1,6 +1,6 @@
 #include "ledger/dynamodb/dynamodb_append_batch.h"
 
-#include "ledger/dynamodb/dynamodb_write.h"
+#include "ledger/dynamodb/dynamodb_events.h"
 
 enum {
     WRITES_OF_BATCH = 4,  /* the counter, the chat, the relation of two members, the last message */
@@ -32,7 +32,8 @@ bool dynamodb_append_batch_add(struct dynamodb_append_batch *batch, struct ledge
     const struct ledger_request_input *input = &request->input;
     struct dynamodb_append_sender *sender = find_batch_sender(batch, input->user);
     unsigned writes = (batch->count ? batch->writes : WRITES_OF_BATCH) + WRITES_OF_MESSAGE +
-                      (sender ? 0 : WRITES_OF_SENDER) - (input->skips_outbox ? 1 : 0);
+                      dynamodb_events_of_message(request) + (sender ? 0 : WRITES_OF_SENDER) -
+                      (input->skips_outbox ? 1 : 0);
     if (batch->count == DYNAMODB_APPEND_BATCH_MAX || writes > DYNAMODB_TRANSACTION_MAX)
         return false;
     if (sender && has_client_message_id(batch, sender, input->client_message_id))

@@ -6,6 +6,7 @@
  * number, and what a crash leaves behind is removed with the next call.
  */
 #include "base/id_list.h"
+#include "ledger/dynamodb/dynamodb_events.h"
 #include "ledger/dynamodb/dynamodb_operations.h"
 
 #include <stdlib.h>
@@ -165,6 +166,8 @@ enum ledger_status dynamodb_calls_append(struct dynamodb_task *task)
     dynamodb_transaction_begin(&transaction, task);
     add_call_side(&transaction, call->caller, call);
     add_call_side(&transaction, call->callee, call);
+    task->request->outcome.change.changed = true;
+    dynamodb_events_add_now(&transaction);
     task->request->outcome.change.changed =
         dynamodb_transaction_commit(&transaction) == DYNAMODB_DONE;
     keep_calls_bounded(task, call);

@@ -1,6 +1,7 @@
 /* Creating chats: groups, in one transaction or staged (dynamodb_chat_drafts.c), and the one direct chat of two users. */
 #include "base/id_list.h"
 #include "ledger/dynamodb/dynamodb_chats.h"
+#include "ledger/dynamodb/dynamodb_events.h"
 #include "ledger/dynamodb/dynamodb_relation.h"
 
 /* ---- making a chat ---- */
@@ -48,7 +49,8 @@ static void add_chat_puts(struct dynamodb_transaction *transaction,
                              NULL, DYNAMODB_NO_VALUES);
 }
 
-static void describe_new_group(struct dynamodb_task *task, const struct dynamodb_new_chat *chat)
+/* Fills in the outcome, as if the chat existed. */
+static void describe_new_chat(struct dynamodb_task *task, const struct dynamodb_new_chat *chat)
 {
     struct ledger_request *request = task->request;
     request->outcome.chat.created = true;
@@ -65,6 +67,20 @@ static void describe_new_group(struct dynamodb_task *task, const struct dynamodb
         .members_can_add = request->input.members_can_add,
         .members_version = 1,
     };
+}
+
+/* The last part of a transaction that makes a chat. */
+static enum dynamodb_outcome commit_new_chat(struct dynamodb_transaction *transaction,
+                                             const struct dynamodb_new_chat *chat)
+{
+    struct dynamodb_task *task = transaction->task;
+    add_chat_puts(transaction, chat);
+    describe_new_chat(task, chat);
+    dynamodb_events_add_now(transaction);
+    enum dynamodb_outcome outcome = dynamodb_transaction_commit(transaction);
+    if (outcome == DYNAMODB_REFUSED)
+        ledger_request_fail(task->request, LEDGER_OK); /* clears the outcome */
+    return outcome;
 }
 
 /* ---- groups ---- */
@@ -135,8 +151,7 @@ static enum dynamodb_outcome make_group(struct dynamodb_task *task, struct dynam
     dynamodb_transaction_begin(&transaction, task);
     if (!is_staged)
         add_member_puts(&transaction, chat);
-    add_chat_puts(&transaction, chat);
-    return dynamodb_transaction_commit(&transaction);
+    return commit_new_chat(&transaction, chat);
 }
 
 enum ledger_status dynamodb_chat_create_group(struct dynamodb_task *task)
@@ -163,10 +178,8 @@ enum ledger_status dynamodb_chat_create_group(struct dynamodb_task *task)
             return LEDGER_LIMIT;
         if (!members_consent(task, &chat))
             return LEDGER_FORBIDDEN;
-        if (make_group(task, &chat) != DYNAMODB_REFUSED) {
-            describe_new_group(task, &chat);
+        if (make_group(task, &chat) != DYNAMODB_REFUSED)
             return LEDGER_OK;
-        }
     }
     return LEDGER_UNAVAILABLE;
 }
@@ -210,8 +223,7 @@ static enum dynamodb_outcome make_direct_chat(struct dynamodb_task *task,
                              "attribute_not_exists(user_id)", DYNAMODB_NO_VALUES);
     dynamodb_relation_add_check(&transaction, relation);
     add_member_puts(&transaction, &chat);
-    add_chat_puts(&transaction, &chat);
-    return dynamodb_transaction_commit(&transaction);
+    return commit_new_chat(&transaction, &chat);
 }
 
 enum ledger_status dynamodb_chat_create_direct(struct dynamodb_task *task)

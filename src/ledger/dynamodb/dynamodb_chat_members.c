@@ -2,6 +2,7 @@
 #include "base/id_list.h"
 #include "ledger/dynamodb/dynamodb_chats.h"
 #include "ledger/dynamodb/dynamodb_cursors.h"
+#include "ledger/dynamodb/dynamodb_events.h"
 #include "ledger/dynamodb/dynamodb_relation.h"
 
 enum ledger_status dynamodb_members_check(struct dynamodb_task *task)
@@ -72,6 +73,8 @@ static enum dynamodb_outcome store_member(struct dynamodb_task *task,
         DYNAMODB_VALUES(since, DYNAMODB_NUMBER("is_accepted", consent->relation.are_contacts)),
         NULL, DYNAMODB_NO_VALUES);
     add_consent_checks(&transaction, consent);
+    task->request->outcome.change.changed = true;
+    dynamodb_events_add_now(&transaction);
     return dynamodb_transaction_commit(&transaction);
 }
 
@@ -96,10 +99,9 @@ enum ledger_status dynamodb_members_add(struct dynamodb_task *task)
             return LEDGER_FORBIDDEN;
         if (dynamodb_item_number(&chat.item, "member_count") >= LEDGER_CHAT_MEMBERS_MAX)
             return LEDGER_LIMIT;
-        if (store_member(task, &chat, &consent) != DYNAMODB_REFUSED) {
-            task->request->outcome.change.changed = true;
+        if (store_member(task, &chat, &consent) != DYNAMODB_REFUSED)
             return LEDGER_OK;
-        }
+        task->request->outcome.change.changed = false;
     }
     return LEDGER_UNAVAILABLE;
 }
@@ -185,6 +187,8 @@ static enum dynamodb_outcome delete_member(struct dynamodb_task *task,
             &transaction, dynamodb_chat_member_key(task, chat, removal->promoted),
             "SET is_admin = :one", "is_admin = :zero", DYNAMODB_VALUES(one, zero));
     dynamodb_cursors_add_removal(&transaction, cursors);
+    task->request->outcome.member.changed = true;
+    dynamodb_events_add_now(&transaction);
     return dynamodb_transaction_commit(&transaction);
 }
 
@@ -219,10 +223,10 @@ enum ledger_status dynamodb_members_remove(struct dynamodb_task *task)
         struct dynamodb_user_cursors cursors =
             dynamodb_cursors_of_user(task, input->chat, input->other);
         if (delete_member(task, &removal, &cursors) != DYNAMODB_REFUSED) {
-            outcome->changed = true;
             outcome->promoted = removal.promoted;
             return LEDGER_OK;
         }
+        outcome->changed = false;
     }
     return LEDGER_UNAVAILABLE;
 }

@@ -24,8 +24,8 @@
 
 enum {
     DYNAMODB_DRAFT_CHARACTERS = 32,
-    /* Members of a chat that is created in one transaction: two items each, the chat and its counter. */
-    DYNAMODB_CHAT_UNSTAGED_MAX = (DYNAMODB_TRANSACTION_MAX - 2) / 2,
+    /* Members of a chat that is created in one transaction: two items each, the chat, its counter and its events. */
+    DYNAMODB_CHAT_UNSTAGED_MAX = (DYNAMODB_TRANSACTION_MAX - 2 - LEDGER_EVENT_QUEUES_MAX) / 2,
 };
 
 /* A chat as an operation read it. The items of the user it was read for do not exist if the user is no member. */

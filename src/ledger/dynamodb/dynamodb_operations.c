@@ -41,6 +41,14 @@ static const dynamodb_operation operations[LEDGER_OPERATION_COUNT] = {
     [LEDGER_CHAT_REPAIR] = dynamodb_messages_repair,
     [LEDGER_REVOKE] = dynamodb_revocations_put,
     [LEDGER_REVOCATIONS_LIST] = dynamodb_revocations_list,
+    [LEDGER_CALL_EVENT] = dynamodb_events_call,
+    [LEDGER_EVENTS_LIST] = dynamodb_events_list,
+    [LEDGER_EVENTS_REMOVE] = dynamodb_events_remove,
+    [LEDGER_EVENTS_BURY] = dynamodb_events_bury,
+    [LEDGER_DEAD_EVENTS_LIST] = dynamodb_events_list_dead,
+    [LEDGER_DEAD_EVENTS_REPLAY] = dynamodb_events_replay,
+    [LEDGER_EVENT_QUEUE_GET] = dynamodb_events_queue_get,
+    [LEDGER_EVENT_LEASE] = dynamodb_events_lease,
 };
 
 void dynamodb_operations_complete(struct dynamodb_task *task, struct ledger_request *request,

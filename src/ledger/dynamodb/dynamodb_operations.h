@@ -88,6 +88,17 @@ struct id_list dynamodb_contacts_read_ids(struct dynamodb_task *task, struct sli
 
 enum ledger_status dynamodb_cursors_put(struct dynamodb_task *task);
 
+/* ---- dynamodb_events.c ---- */
+
+enum ledger_status dynamodb_events_call(struct dynamodb_task *task);
+enum ledger_status dynamodb_events_list(struct dynamodb_task *task);
+enum ledger_status dynamodb_events_remove(struct dynamodb_task *task);
+enum ledger_status dynamodb_events_bury(struct dynamodb_task *task);
+enum ledger_status dynamodb_events_list_dead(struct dynamodb_task *task);
+enum ledger_status dynamodb_events_replay(struct dynamodb_task *task);
+enum ledger_status dynamodb_events_queue_get(struct dynamodb_task *task);
+enum ledger_status dynamodb_events_lease(struct dynamodb_task *task);
+
 /* ---- dynamodb_graph.c ---- */
 
 enum ledger_status dynamodb_users_graph(struct dynamodb_task *task);

@@ -1,6 +1,7 @@
 #include "ledger/dynamodb/dynamodb_relation.h"
 
 #include "base/id_list.h"
+#include "ledger/dynamodb/dynamodb_events.h"
 #include "ledger/dynamodb/dynamodb_read.h"
 
 /* ---- the pair's item ---- */
@@ -225,6 +226,7 @@ static enum ledger_status write_relation(struct dynamodb_task *task,
     bool takes_id = write_request_id(&transaction, before, after, &id);
     bool counts_user = write_counts(&transaction, after->user, of_user, &counts);
     bool counts_other = write_counts(&transaction, after->other, of_other, &counts_of_other);
+    dynamodb_events_add_now(&transaction);
     enum dynamodb_outcome outcome = dynamodb_transaction_commit(&transaction);
     if (outcome != DYNAMODB_REFUSED)
         return outcome == DYNAMODB_DONE ? LEDGER_OK : LEDGER_UNAVAILABLE;

@@ -2,7 +2,7 @@
 
 #include "ledger/remote/ledger_wire_internal.h"
 
-_Static_assert(LEDGER_OPERATION_COUNT == 41, "raise LEDGER_WIRE_VERSION with the operations");
+_Static_assert(LEDGER_OPERATION_COUNT == 49, "raise LEDGER_WIRE_VERSION with the operations");
 
 enum { VERSIONS = UINT8_MAX + 1 };
 
@@ -60,6 +60,14 @@ static const unsigned needs[LEDGER_OPERATION_COUNT] = {
     [LEDGER_CHAT_REPAIR] = CHAT,
     [LEDGER_REVOKE] = USER,
     [LEDGER_REVOCATIONS_LIST] = PAGE,
+    [LEDGER_CALL_EVENT] = CALL,
+    [LEDGER_EVENTS_LIST] = ID | PAGE,
+    [LEDGER_EVENTS_REMOVE] = ID,
+    [LEDGER_EVENTS_BURY] = ID,
+    [LEDGER_DEAD_EVENTS_LIST] = PAGE,
+    [LEDGER_DEAD_EVENTS_REPLAY] = ID,
+    [LEDGER_EVENT_QUEUE_GET] = ID,
+    [LEDGER_EVENT_LEASE] = ID | DEVICE,
 };
 
 static void pass_input_last_seen(struct wire *wire, struct ledger_request_input *input)
@@ -102,6 +110,21 @@ static void pass_input_call(struct wire *wire, struct ledger_request_input *inpu
     input->call = items;
 }
 
+static void pass_input_queues(struct wire *wire, struct ledger_request_input *input)
+{
+    const void *items = input->queues;
+    if (wire_list(wire, &items, &input->queue_count, sizeof(*input->queues),
+                  LEDGER_EVENT_QUEUES_MAX)) {
+        struct ledger_event_queue *queues = (struct ledger_event_queue *)items;
+        for (size_t i = 0; i < input->queue_count; i++) {
+            ledger_wire_id(wire, &queues[i].name);
+            wire_count(wire, &queues[i].types, LEDGER_EVENT_TYPES_ALL);
+            wire_count(wire, &queues[i].count_max, UINT32_MAX);
+        }
+    }
+    input->queues = items;
+}
+
 static void pass_request_input(struct wire *wire, struct ledger_request_input *input)
 {
     ledger_wire_optional_id(wire, &input->user);
@@ -134,6 +157,8 @@ static void pass_request_input(struct wire *wire, struct ledger_request_input *i
     wire_bool(wire, &input->members_can_add);
     wire_bool(wire, &input->apply);
     wire_bool(wire, &input->skips_outbox);
+    wire_choice(wire, &input->event_type, LEDGER_EVENT_TYPE_COUNT);
+    pass_input_queues(wire, input);
 }
 
 /* ---- heads ---- */
@@ -245,6 +270,9 @@ static bool outcome_fits_request(const struct ledger_request *request)
         return outcome->messages.count <= input->limit;
     case LEDGER_REVOCATIONS_LIST:
         return outcome->revocations.count <= input->limit;
+    case LEDGER_EVENTS_LIST:
+    case LEDGER_DEAD_EVENTS_LIST:
+        return outcome->events.count <= input->limit;
     case LEDGER_CHAT_CREATE:
     case LEDGER_CHAT_OPEN_DIRECT:
     case LEDGER_CHAT_GET:

@@ -263,6 +263,35 @@ static void pass_revocations_outcome(struct wire *wire, struct ledger_revocation
     wire_bool(wire, &outcome->has_more);
 }
 
+static void pass_one_event(struct wire *wire, struct ledger_event *event)
+{
+    ledger_wire_optional_id(wire, &event->queue);
+    ledger_wire_id(wire, &event->position);
+    wire_choice(wire, &event->type, LEDGER_EVENT_TYPE_COUNT);
+    ledger_wire_id(wire, &event->subject);
+    wire_signed(wire, &event->time_ms);
+    wire_text(wire, &event->data, 1, LEDGER_EVENT_DATA_BYTES_MAX);
+    wire_text(wire, &event->reason, 0, LEDGER_DEAD_LETTER_REASON_BYTES_MAX);
+}
+
+static void pass_events_outcome(struct wire *wire, struct ledger_events_outcome *outcome)
+{
+    const void *items = outcome->events;
+    if (wire_list(wire, &items, &outcome->count, sizeof(*outcome->events), LIST_MAX))
+        for (size_t i = 0; i < outcome->count; i++)
+            pass_one_event(wire, (struct ledger_event *)items + i);
+    outcome->events = items;
+    wire_bool(wire, &outcome->has_more);
+}
+
+static void pass_event_queue_outcome(struct wire *wire, struct ledger_event_queue_outcome *outcome)
+{
+    ledger_wire_optional_id(wire, &outcome->holder);
+    ledger_wire_sequence(wire, &outcome->lease_version);
+    wire_number(wire, &outcome->event_count, UINT64_MAX);
+    wire_number(wire, &outcome->dropped, UINT64_MAX);
+}
+
 /* ---- one function per operation ---- */
 
 #define PASS(name, writes, field)                                                                  \

@@ -30,6 +30,9 @@ static void assert_slice(struct slice got, struct slice expected)
 
 /* ---- requests ---- */
 
+static const struct ledger_event_queue EVENT_QUEUES[] = {
+    {SLICE("q1"), LEDGER_EVENT_TYPES_ALL, 1000}, {SLICE("q2"), 1, 0}};
+
 static void fill_input(struct ledger_request_input *input)
 {
     static const struct ledger_last_seen seen[] = {{SLICE("u"), INT64_MIN, UINT64_MAX},
@@ -75,6 +78,9 @@ static void fill_input(struct ledger_request_input *input)
         .members_can_add = true,
         .apply = true,
         .skips_outbox = true,
+        .event_type = LEDGER_EVENT_CALL_MISSED,
+        .queues = EVENT_QUEUES,
+        .queue_count = 2,
     };
 }
 
@@ -116,6 +122,13 @@ static void assert_input(const struct ledger_request_input *got,
     assert_slice(got->appearance.avatar_url, SLICE("https://a/"));
     assert_true(got->set_group_adds && !got->set_hides_reads);
     assert_true(!got->set_display_name && got->set_avatar_url);
+    assert_int_equal(got->event_type, sent->event_type);
+    assert_int_equal(got->queue_count, sent->queue_count);
+    for (size_t i = 0; i < sent->queue_count; i++) {
+        assert_true(slice_equal(got->queues[i].name, sent->queues[i].name));
+        assert_int_equal(got->queues[i].types, sent->queues[i].types);
+        assert_int_equal(got->queues[i].count_max, sent->queues[i].count_max);
+    }
 }
 
 /* Decodes an exact copy of a request. Returns NULL when the frame is refused. */
@@ -355,6 +368,9 @@ static bool fill_message_outcome(enum ledger_operation operation,
 {
     static const struct ledger_dead_letter letters[] = {{SLICE("c"), SLICE("poison"), 3, 4}};
     static const struct ledger_revocation revocations[] = {{SLICE("u"), 7, 8}};
+    static const struct ledger_event events[] = {{SLICE("q"), SLICE("12"), LEDGER_EVENT_CALL_ENDED,
+                                                  SLICE("alice"), 13, SLICE("{}"),
+                                                  SLICE("given up")}};
     switch (operation) {
     case LEDGER_MESSAGE_APPEND:
         outcome->append =
@@ -368,6 +384,13 @@ static bool fill_message_outcome(enum ledger_operation operation,
         return true;
     case LEDGER_CHAT_REPAIR:
         outcome->repair = (struct ledger_repair_outcome){LEDGER_OK, false, true, 3, 4};
+        return true;
+    case LEDGER_EVENTS_LIST:
+        outcome->events = (struct ledger_events_outcome){LEDGER_OK, events, 1, true};
+        return true;
+    case LEDGER_EVENT_QUEUE_GET:
+        outcome->event_queue =
+            (struct ledger_event_queue_outcome){LEDGER_OK, SLICE("gw-1"), 7, UINT64_MAX, 3};
         return true;
     case LEDGER_REVOKE:
         outcome->revoke.revoked_at_s = 12;
@@ -408,6 +431,8 @@ static const enum ledger_operation KINDS[] = {
     LEDGER_APPEARANCES,
     LEDGER_CHAT_MEMBER_REMOVE,
     LEDGER_CURSOR_PUT,
+    LEDGER_EVENTS_LIST,
+    LEDGER_EVENT_QUEUE_GET,
 };
 
 enum { KIND_COUNT = sizeof(KINDS) / sizeof(KINDS[0]) };
@@ -494,6 +519,30 @@ static void test_result_of_each_pair_is_decoded(void **unused)
     buffer_free(&frame);
     assert_no_answer(LEDGER_RELATIONS_CHANGE, 1, 0);
     assert_no_answer(LEDGER_RELATIONS_CHANGE, 4, 0);
+}
+
+static void test_events_are_decoded(void **unused)
+{
+    (void)unused;
+    struct ledger_request *got = encode_and_decode_answer(LEDGER_EVENTS_LIST);
+    const struct ledger_event *event = &got->outcome.events.events[0];
+    assert_int_equal(got->outcome.events.count, 1);
+    assert_true(got->outcome.events.has_more);
+    assert_true(slice_is(event->queue, "q"));
+    assert_true(slice_is(event->position, "12"));
+    assert_int_equal(event->type, LEDGER_EVENT_CALL_ENDED);
+    assert_true(slice_is(event->subject, "alice"));
+    assert_int_equal(event->time_ms, 13);
+    assert_true(slice_is(event->data, "{}"));
+    assert_true(slice_is(event->reason, "given up"));
+    ledger_request_free(got);
+    got = encode_and_decode_answer(LEDGER_EVENT_QUEUE_GET);
+    assert_true(slice_is(got->outcome.event_queue.holder, "gw-1"));
+    assert_int_equal(got->outcome.event_queue.lease_version, 7);
+    assert_true(got->outcome.event_queue.event_count == UINT64_MAX);
+    assert_int_equal(got->outcome.event_queue.dropped, 3);
+    ledger_request_free(got);
+    assert_no_answer(LEDGER_EVENTS_LIST, 1, 0);
 }
 
 /* Callers read as many profiles as they requested, and have space for no more messages than the limit. */
@@ -665,6 +714,7 @@ int main(void)
         cmocka_unit_test(test_request_beyond_a_bound_is_refused),
         cmocka_unit_test(test_pairs_are_of_two_users),
         cmocka_unit_test(test_result_of_each_pair_is_decoded),
+        cmocka_unit_test(test_events_are_decoded),
         cmocka_unit_test(test_request_without_a_needed_part_is_refused),
         cmocka_unit_test(test_outcome_that_does_not_fit_the_request_is_refused),
         cmocka_unit_test(test_chats_are_decoded_with_and_without_members),

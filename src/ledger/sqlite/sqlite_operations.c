@@ -44,11 +44,21 @@ static const sqlite_operation operations[LEDGER_OPERATION_COUNT] = {
     [LEDGER_CHAT_REPAIR] = sqlite_messages_repair,
     [LEDGER_REVOKE] = sqlite_revocations_put,
     [LEDGER_REVOCATIONS_LIST] = sqlite_revocations_list,
+    [LEDGER_CALL_EVENT] = sqlite_events_call,
+    [LEDGER_EVENTS_LIST] = sqlite_events_list,
+    [LEDGER_EVENTS_REMOVE] = sqlite_events_remove,
+    [LEDGER_EVENTS_BURY] = sqlite_events_bury,
+    [LEDGER_DEAD_EVENTS_LIST] = sqlite_events_list_dead,
+    [LEDGER_DEAD_EVENTS_REPLAY] = sqlite_events_replay,
+    [LEDGER_EVENT_QUEUE_GET] = sqlite_events_queue_get,
+    [LEDGER_EVENT_LEASE] = sqlite_events_lease,
 };
 
 bool sqlite_operations_execute(struct database *database, struct ledger_request *request)
 {
     enum ledger_status status = operations[request->operation](database, request);
+    if (status == LEDGER_OK && request->input.queue_count && ledger_request_writes(request))
+        sqlite_events_derive(database, request);
     if (database_failed(database))
         log_error("ledger_failed", "operation=%s error=%s",
                   ledger_request_operation_name(request->operation),

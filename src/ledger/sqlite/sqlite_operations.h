@@ -199,6 +199,20 @@ enum ledger_status sqlite_outbox_dead_letter_put(struct database *, struct ledge
 enum ledger_status sqlite_outbox_dead_letters_list(struct database *, struct ledger_request *);
 enum ledger_status sqlite_outbox_dead_letter_replay(struct database *, struct ledger_request *);
 
+/* ---- sqlite_events.c ---- */
+
+enum ledger_status sqlite_events_call(struct database *, struct ledger_request *);
+enum ledger_status sqlite_events_list(struct database *, struct ledger_request *);
+enum ledger_status sqlite_events_remove(struct database *, struct ledger_request *);
+enum ledger_status sqlite_events_bury(struct database *, struct ledger_request *);
+enum ledger_status sqlite_events_list_dead(struct database *, struct ledger_request *);
+enum ledger_status sqlite_events_replay(struct database *, struct ledger_request *);
+enum ledger_status sqlite_events_queue_get(struct database *, struct ledger_request *);
+enum ledger_status sqlite_events_lease(struct database *, struct ledger_request *);
+
+/* Writes the events of a request that has succeeded, in its transaction. */
+void sqlite_events_derive(struct database *database, struct ledger_request *request);
+
 /* ---- sqlite_revocations.c ---- */
 
 enum ledger_status sqlite_revocations_put(struct database *, struct ledger_request *);

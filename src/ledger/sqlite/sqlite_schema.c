@@ -193,8 +193,41 @@ static const char CHAT_DRAFTS[] = "CREATE TABLE chat_drafts ("
                                   ") STRICT;"
                                   "CREATE INDEX chat_drafts_abandoned ON chat_drafts (abandoned);";
 
-static const char *const migrations[] = {PEOPLE,      MESSAGES,   MEMBERS_VERSION, SENT_COUNTS,
-                                         REVOCATIONS, BLOCKED_BY, ROLES,           CHAT_DRAFTS};
+/*
+ * Version 9: events for the application (ledger_events.h). A queue counts its events, because a bound must not cost a scan.
+ * Positions only grow, so a dead letter keeps its own.
+ */
+static const char EVENTS[] = "CREATE TABLE event_queues ("
+                             "  queue TEXT NOT NULL PRIMARY KEY,"
+                             "  last_position INTEGER NOT NULL DEFAULT 0,"
+                             "  event_count INTEGER NOT NULL DEFAULT 0,"
+                             "  dropped INTEGER NOT NULL DEFAULT 0,"
+                             "  holder TEXT NOT NULL DEFAULT '',"
+                             "  lease_version INTEGER NOT NULL DEFAULT 0"
+                             ") STRICT, WITHOUT ROWID;"
+                             "CREATE TABLE events ("
+                             "  queue TEXT NOT NULL,"
+                             "  position INTEGER NOT NULL,"
+                             "  type TEXT NOT NULL,"
+                             "  subject TEXT NOT NULL,"
+                             "  time_ms INTEGER NOT NULL,"
+                             "  data TEXT NOT NULL,"
+                             "  PRIMARY KEY (queue, position)"
+                             ") STRICT, WITHOUT ROWID;"
+                             "CREATE TABLE dead_events ("
+                             "  queue TEXT NOT NULL,"
+                             "  position INTEGER NOT NULL,"
+                             "  type TEXT NOT NULL,"
+                             "  subject TEXT NOT NULL,"
+                             "  time_ms INTEGER NOT NULL,"
+                             "  data TEXT NOT NULL,"
+                             "  reason TEXT NOT NULL,"
+                             "  PRIMARY KEY (queue, position)"
+                             ") STRICT, WITHOUT ROWID;";
+
+static const char *const migrations[] = {PEOPLE,      MESSAGES,    MEMBERS_VERSION,
+                                         SENT_COUNTS, REVOCATIONS, BLOCKED_BY,
+                                         ROLES,       CHAT_DRAFTS, EVENTS};
 
 int sqlite_schema_version(void)
 {
