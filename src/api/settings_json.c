@@ -1,8 +1,7 @@
 #include "api/settings_json.h"
 
+#include "text/display_name.h"
 #include "text/json.h"
-
-enum { DISPLAY_NAME_CHARACTERS_MAX = 64 };
 
 _Static_assert(DISPLAY_NAME_CHARACTERS_MAX * 4 <= LEDGER_DISPLAY_NAME_BYTES_MAX,
                "the ledger takes every name");
@@ -109,20 +108,6 @@ static bool read_read_receipts(const struct fields_scratch *fields,
     return values->hides_reads || slice_is(raw, "true");
 }
 
-/* At most 64 characters, none of them a control character. */
-static bool is_display_name(struct slice name)
-{
-    size_t characters = 0;
-    for (size_t i = 0; i < name.len; i++) {
-        unsigned char byte = (unsigned char)name.data[i];
-        bool is_c1 = byte == 0xc2 && i + 1 < name.len && (unsigned char)name.data[i + 1] < 0xa0;
-        if (byte < 0x20 || byte == 0x7f || is_c1)
-            return false;
-        characters += (byte & 0xc0) != 0x80;
-    }
-    return characters <= DISPLAY_NAME_CHARACTERS_MAX;
-}
-
 /* An http or https URL with a host, of printable ASCII as RFC 3986 has it. */
 static bool is_avatar_url(struct slice url)
 {
@@ -161,7 +146,7 @@ const char *settings_json_read(const struct fields_scratch *fields,
         return "group_adds is everyone or contacts_only";
     if (!read_read_receipts(fields, values, patch))
         return "read_receipts is true or false";
-    if (!read_text(fields, "display_name", is_display_name, &values->display_name,
+    if (!read_text(fields, "display_name", display_name_valid, &values->display_name,
                    &patch->display_name))
         return "display_name has at most 64 characters and no control characters; null removes it";
     if (!read_text(fields, "avatar_url", is_avatar_url, &values->avatar_url, &patch->avatar_url))

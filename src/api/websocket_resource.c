@@ -3,7 +3,7 @@
  *
  *   handshake valid → origin allowed → sessions are taken → admitted (session/admission.h) → 101
  *
- * Each step has its status when it fails: 400/426, 403, 503, 401 or 503.
+ * Each step has its status when it fails: 400/426, 403, 503; 401, 403 or 503.
  */
 #include "api/api_routes.h"
 #include "api/handshake.h"
@@ -46,7 +46,8 @@ static bool websocket_open_session(struct admission *admission)
     char greeting[HANDSHAKE_GREETING_BYTES_MAX];
     return session_open(admission->context, &join->exchange->connection->stream,
                         handshake_greeting(greeting, join->exchange, join->accept),
-                        &admission->identity, &admission->conn_id, admission_device(admission));
+                        &admission->identity, &admission->conn_id, admission_device(admission),
+                        admission_display_name(admission));
 }
 
 static void websocket_on_admission_end(struct admission *admission, enum admission_result result,
@@ -60,6 +61,8 @@ static void websocket_on_admission_end(struct admission *admission, enum admissi
         exchange_reply_empty(&exchange);
     else if (result == ADMISSION_TOKEN_REFUSED)
         handshake_refuse(&exchange, 401, ERROR_UNAUTHENTICATED, text);
+    else if (result == ADMISSION_REFUSED)
+        handshake_refuse(&exchange, 403, ERROR_FORBIDDEN, text);
     else
         handshake_refuse(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, text);
     free(join);

@@ -139,6 +139,7 @@ void gateway_sample(void *arg)
         connections->count ? connections->unhealthy_count * 1000 / connections->count : 0;
     bool redis = gateway->ports.redis && redis_available(gateway->ports.redis);
     gateway_messages_sample(&gateway->messages);
+    gateway_hooks_sample(&gateway->hooks);
     metrics_set(&gateway->metrics, METRIC_ROUTING_KEYS_COUNT,
                 (int64_t)(connections->count + gateway->router.routes.size));
     metrics_set(&gateway->metrics, METRIC_PRESENCE_STALE_RATIO, (int64_t)unhealthy_per_mille);

@@ -31,6 +31,7 @@
 enum { GATEWAY_ERROR_TEXT_MAX = 512 };
 
 struct handover_board;
+struct hook_parts;
 struct memory_budget;
 
 /* An administrator orders the drain of the whole process. Any thread may call it. */
@@ -50,6 +51,7 @@ struct gateway_parts {
     struct ledger *ledger;
     struct exposition *exposition;
     struct handover_board *board;        /* NULL: this process has one worker */
+    struct hook_parts *hooks;            /* questions to the application; NULL: none */
     struct memory_budget *memory;        /* see memory_pressure.h */
     struct client_addresses *addresses;  /* NULL: see http/http_listener.h */
     const struct jwt_signer *dev_signer; /* NULL without --dev */

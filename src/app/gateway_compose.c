@@ -156,6 +156,9 @@ static bool compose_handlers(struct gateway *gateway)
     sessions->ledger = &gateway->ledger;
     sessions->verifier = &gateway->verifier;
     session_context_init(sessions);
+    if (gateway->parts.hooks && !gateway_hooks_make(&gateway->hooks, gateway->parts.hooks, sessions,
+                                                    gateway->parts.hash_seed))
+        return false;
     return connection_context_init(&sessions->connections, sessions->config, &gateway->loop,
                                    &gateway->encoder, &gateway->metrics, &gateway->random);
 }
@@ -289,7 +292,9 @@ void gateway_free(struct gateway **gateway)
     verifier_free(&freed->verifier);
     api_budget_release(&freed->rest);
     mailbox_free(&freed->mailbox);
+    gateway_hooks_close(&freed->hooks);
     gateway_backends_free(freed);
+    gateway_hooks_free(&freed->hooks);
     ledger_request_inbox_free(&freed->ledger_inbox);
     gateway_messages_free(&freed->messages);
     revocation_watch_free(&freed->revocations);

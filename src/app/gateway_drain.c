@@ -83,6 +83,7 @@ void gateway_stop(struct gateway *gateway)
 bool gateway_finish(struct gateway *gateway)
 {
     bool had_work = !mailbox_is_empty(&gateway->mailbox) || ledger_client_is_owed(&gateway->ledger);
+    gateway_hooks_close(&gateway->hooks);
     if (gateway->ports.redis)
         redis_client_close(gateway->ports.redis);
     mailbox_drain(&gateway->mailbox);

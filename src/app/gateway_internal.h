@@ -8,6 +8,7 @@
 #include "api/api_context.h"
 #include "app/gateway.h"
 #include "app/gateway_backends.h"
+#include "app/gateway_hooks.h"
 #include "app/gateway_messages.h"
 #include "app/memory_pressure.h"
 #include "app/worker_ports.h"
@@ -50,6 +51,7 @@ struct gateway {
     struct chat_plane chats;
     struct gateway_messages messages;
     struct session_context sessions;
+    struct gateway_hooks hooks;
     struct api_context rest;
     struct socketio_context socketio;
     struct delivery delivery;

@@ -189,6 +189,22 @@ static bool make_server_addresses(struct server_parts *parts)
     return parts->gateway.addresses || server_parts_fail("addresses", "out of memory");
 }
 
+/* ---- questions to the application ---- */
+
+static bool make_server_hooks(struct server_parts *parts)
+{
+    const struct config_hooks *config = &parts->config->hooks;
+    const char *problem = hook_parts_make(&parts->hooks, config);
+    parts->gateway.hooks = &parts->hooks;
+    if (problem)
+        return server_parts_fail("hooks.secret_file", problem);
+    if ((parts->hooks.connect_gate || parts->hooks.event_gate) && !parts->hooks.secret.len)
+        log_warn("hooks_not_signed", "hint=%s",
+                 log_sentence(SLICE("set hooks.secret_file, so that the application can tell who "
+                                    "asks")));
+    return true;
+}
+
 /* ---- making and freeing ---- */
 
 bool server_parts_make(struct server_parts *parts, const struct config *config)
@@ -218,7 +234,7 @@ bool server_parts_make(struct server_parts *parts, const struct config *config)
         return server_parts_fail_directory(config->data_dir);
     parts->gateway.memory = &parts->memory;
     if (!make_server_addresses(parts) || !load_server_keys(parts) || !load_server_tls(parts) ||
-        !make_server_state(parts) || !open_server_ledger(parts))
+        !make_server_hooks(parts) || !make_server_state(parts) || !open_server_ledger(parts))
         return false;
     exposition_init(parts->gateway.exposition, clock.now_ms, clock.wall_ms);
     parts->gateway.dev_signer = parts->signer;
@@ -230,6 +246,7 @@ void server_parts_free(struct server_parts *parts)
     mailbox_bus_group_free(&parts->gateway.bus_group);
     handover_board_free(&parts->gateway.board);
     client_addresses_free(&parts->gateway.addresses);
+    hook_parts_free(&parts->hooks);
     memory_budget_free(&parts->gateway.budget);
     embedded_free(&parts->gateway.embedded);
     fleet_free(&parts->gateway.fleet);

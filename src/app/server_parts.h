@@ -11,6 +11,7 @@
 #define ROLLCALL_APP_SERVER_PARTS_H
 
 #include "app/gateway.h"
+#include "app/gateway_hooks.h"
 #include "app/memory_pressure.h"
 #include "app/server_keys.h"
 
@@ -23,6 +24,7 @@ struct server_parts {
     const struct config *config;
     struct gateway_parts gateway; /* for each gateway; the caller sets the callbacks */
     struct memory_budget memory;
+    struct hook_parts hooks;
     struct server_keys keys;
     struct tls_context *tls; /* NULL: plain */
     struct jwt_signer *signer;

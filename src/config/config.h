@@ -26,13 +26,14 @@
 #include <stdio.h>
 
 enum {
-    CONFIG_SETTINGS_MAX = 160, /* capacity for the rows of the table */
+    CONFIG_SETTINGS_MAX = 224, /* capacity for the rows of the table */
     CONFIG_ERROR_TEXT_MAX = 1024,
     CONFIG_FILE_BYTES_MAX = 1 << 20,
     CONFIG_LIST_ITEMS_MAX = 1024,
     CONFIG_WARNINGS_MAX = 16,
     CONFIG_BUFFER_MESSAGES_MAX = 32760, /* capacity of an outbound queue without its reserve */
     CONFIG_CALL_HISTORY_MAX = 1000,     /* how many the ledger keeps */
+    CONFIG_HOOK_TIMEOUT_MAX_MS = 5000,  /* waiting and asking fit into what a drain waits for */
     CONFIG_COUNT_MAX = 1000000000,      /* of any count */
 };
 
@@ -176,6 +177,8 @@ struct config_limits {
     uint32_t signals_per_second_per_user_burst;
     uint32_t calls_per_minute;
     uint32_t calls_per_minute_burst;
+    uint32_t events_per_second_per_user; /* to hooks.event_url */
+    uint32_t events_per_second_per_user_burst;
 };
 
 /* Who makes and ends contacts. */
@@ -232,7 +235,20 @@ struct config_socketio {
     size_t max_payload_bytes;
     int64_t connect_timeout_ms;
     uint32_t pending_sessions_max;
-    int64_t recovery_ms; /* 0: none */
+    int64_t recovery_ms;     /* 0: none */
+    bool adapter;            /* listen to Node servers on the same Redis */
+    const char *adapter_key; /* never empty */
+};
+
+/* Questions to the application; an empty URL: none are asked. */
+struct config_hooks {
+    const char *connect_url;
+    const char *event_url;
+    const char *secret_file; /* empty: unsigned */
+    const char *ca_file;     /* empty: the system's certificates */
+    int64_t timeout_ms;
+    uint32_t in_flight_max; /* of each hook, in the process */
+    struct config_circuit_breaker circuit_breaker;
 };
 
 struct config_dynamodb {
@@ -313,6 +329,7 @@ struct config {
     } feed;
     struct config_peer peer;
     struct config_socketio socketio;
+    struct config_hooks hooks;
     struct config_durability durability;
     struct config_fanout fanout;
     struct {

@@ -104,6 +104,8 @@ enum {
     ROW(LIMITS_REFUSED_SIGNALS, "limits_refused_signals", COUNTER,                                 \
         "Typing notices and call commands beyond a user's budget")                                 \
     ROW(LIMITS_REFUSED_CALLS, "limits_refused_calls", COUNTER, "Calls beyond a user's budget")     \
+    ROW(LIMITS_REFUSED_EVENTS, "limits_refused_events", COUNTER,                                   \
+        "Events for hooks.event_url beyond a user's budget")                                       \
     ROW(LIMITS_ANSWERS_HELD, "limits_answers_held", COUNTER,                                       \
         "HTTP answers to users beyond their budget that were held back")                           \
     ROW(LIMITS_THROTTLED, "limits_throttled", COUNTER,                                             \
@@ -112,6 +114,16 @@ enum {
         "Connections closed because their clients flooded on")                                     \
     ROW(LIMITS_TABLE_BYTES, "limits_table_bytes", LARGEST,                                         \
         "Memory of the budgets that are not full")                                                 \
+    ROW(HOOKS_ASKED, "hooks_asked", COUNTER, "Questions sent to the application")                  \
+    ROW(HOOKS_IN_FLIGHT, "hooks_in_flight", SUM, "Questions that wait for an answer")              \
+    ROW(HOOKS_FAILED, "hooks_failed", COUNTER,                                                     \
+        "Questions that the application did not answer, in time or with 2xx or 4xx")               \
+    ROW(HOOKS_NOT_ASKED, "hooks_not_asked", COUNTER,                                               \
+        "Questions refused because too many were in flight or the breaker was open")               \
+    ROW(HOOKS_CONNECTIONS_REFUSED, "hooks_connections_refused", COUNTER,                           \
+        "Connections that the application refused")                                                \
+    ROW(HOOKS_BREAKER_OPEN, "hooks_circuit_breaker_open", LARGEST,                                 \
+        "1 while the circuit breaker of a hook is open")                                           \
     ROW(SERVER_BUSY, "gateway_server_busy", COUNTER, "Commands answered with SERVER_BUSY")         \
     ROW(INVALID_MESSAGES, "gateway_invalid_messages", COUNTER,                                     \
         "Messages answered with INVALID_MESSAGE")                                                  \
@@ -323,6 +335,7 @@ enum metric {
     ROW(PERSIST, "durability_persist_latency_seconds", "Time to make a message durable")           \
     ROW(PUBLISH, "durability_kafka_produce_latency_seconds",                                       \
         "Time to publish an event to the feed")                                                    \
+    ROW(HOOK, "hooks_latency_seconds", "From a question to the application's answer")              \
     ROW(DELIVERY, "fanout_delivery_latency_seconds",                                               \
         "From the sending of a message to its delivery to gateways")
 

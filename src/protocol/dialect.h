@@ -36,8 +36,9 @@ struct dialect {
     void (*pack)(char *text, size_t len, struct buffer *out);
     /* May be NULL. Adds an offset to an encoded event, if the encoder has a clock for offsets. */
     void (*append_offset)(struct buffer *event, uint64_t offset);
-    bool keeps_events;  /* its sessions keep events for a recovery (session_context.h) */
-    bool confirms_acks; /* an ack that has an id is answered with ok */
+    bool keeps_events;       /* its sessions keep events for a recovery (session_context.h) */
+    bool confirms_acks;      /* an ack that has an id is answered with ok */
+    bool answers_asked_only; /* the application's answer to an event without an id is not sent */
 };
 
 extern const struct dialect DIALECT_TABLE_NATIVE;

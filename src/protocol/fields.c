@@ -2,6 +2,8 @@
 
 #include "auth/user_id.h"
 
+#define UNKNOWN_TYPE_TEXT "unknown type"
+
 bool fields_scan(struct fields_scratch *scratch, struct json *json, const char **problem)
 {
     struct slice key;
@@ -176,13 +178,26 @@ static const struct field FIELDS[MESSAGE_CONNECTION_ESTABLISHED][FIELDS_PER_MESS
                                 "token must be a string"}},
 };
 
+/* Without an application to ask, an event is an unknown type whatever its fields are, so the handler checks them. */
+static void read_client_event(const struct fields_scratch *scratch, struct custom_event *out)
+{
+    struct slice data = fields_find(scratch, "data");
+    *out = (struct custom_event){.name = SLICE_NONE, .unknown_text = UNKNOWN_TYPE_TEXT};
+    fields_string(fields_find(scratch, "name"), &out->name);
+    out->data = out->args = data;
+}
+
 bool fields_decode(struct fields_scratch *scratch, struct message *message, const char **problem)
 {
     struct message empty = {.type = message->type, .id = message->id};
     *message = empty;
     if (message->type == MESSAGE_INVALID) {
-        *problem = "unknown type";
+        *problem = UNKNOWN_TYPE_TEXT;
         return false;
+    }
+    if (message->type == MESSAGE_EVENT) {
+        read_client_event(scratch, &message->event);
+        return true;
     }
     const struct field *fields = FIELDS[message->type];
     for (int i = 0; i < FIELDS_PER_MESSAGE_MAX && fields[i].name; i++) {

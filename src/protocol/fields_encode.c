@@ -60,6 +60,8 @@ static void fields_encode_established(struct buffer *out, const struct message *
     fields_write_seconds(out, SLICE("heartbeat_interval_seconds"), fields->heartbeat_interval_ms);
     fields_write_seconds(out, SLICE("expiry_window_seconds"), fields->expiry_window_ms);
     fields_write_time(out, SLICE("server_time"), fields->server_time_ms);
+    if (fields->display_name.len)
+        json_write_key_string(out, SLICE("display_name"), fields->display_name);
 }
 
 static void fields_encode_heartbeat_ack(struct buffer *out, const struct message *message)
@@ -256,6 +258,7 @@ static void (*const ENCODERS[MESSAGE_TYPE_COUNT])(struct buffer *out,
     [MESSAGE_CONTACT_ACCEPTED] = fields_encode_contact,
     [MESSAGE_CONTACT_REMOVED] = fields_encode_contact,
     [MESSAGE_DELIVERY] = fields_encode_delivery,
+    [MESSAGE_EVENT_ACK] = fields_encode_delivery,
     [MESSAGE_CONNECTION_CLOSING] = fields_encode_closing,
     [MESSAGE_RELAY] = fields_encode_relay,
 };

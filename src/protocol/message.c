@@ -19,6 +19,7 @@ static const char *const TYPE_NAMES[MESSAGE_TYPE_COUNT] = {
     [MESSAGE_CALL_END] = "call_end",
     [MESSAGE_CALL_SIGNAL] = "call_signal",
     [MESSAGE_REFRESH_TOKEN] = "refresh_token",
+    [MESSAGE_EVENT] = "event",
     [MESSAGE_USER_CONNECT] = "user:connect",
     [MESSAGE_USER_DISCONNECT] = "user:disconnect",
     [MESSAGE_CALL_DECLARE_START] = "call:start",
@@ -43,6 +44,7 @@ static const char *const TYPE_NAMES[MESSAGE_TYPE_COUNT] = {
     [MESSAGE_CONTACT_ACCEPTED] = "contact_accepted",
     [MESSAGE_CONTACT_REMOVED] = "contact_removed",
     [MESSAGE_DELIVERY] = "delivery",
+    [MESSAGE_EVENT_ACK] = "event_ack",
     [MESSAGE_CONNECTION_CLOSING] = "connection_closing",
     [MESSAGE_CONTACT_PRESENCE] = "contact_presence",
     [MESSAGE_CHAT_PRESENCE] = "chat_presence",
@@ -101,7 +103,7 @@ struct slice message_name(const struct message *message)
 /* The heartbeat is first, so that the most frequent message takes one comparison. */
 enum message_type message_type_from_client(struct slice name)
 {
-    for (int type = MESSAGE_HEARTBEAT; type <= MESSAGE_REFRESH_TOKEN; type++)
+    for (int type = MESSAGE_HEARTBEAT; type <= MESSAGE_EVENT; type++)
         if (slice_is(name, TYPE_NAMES[type]))
             return (enum message_type)type;
     return MESSAGE_INVALID;

@@ -38,6 +38,7 @@ enum message_type {
     MESSAGE_CALL_END,
     MESSAGE_CALL_SIGNAL, /* also to clients */
     MESSAGE_REFRESH_TOKEN,
+    MESSAGE_EVENT, /* of a name that is no command, for the application */
     /* from clients, in dialects that have these commands */
     MESSAGE_USER_CONNECT,
     MESSAGE_USER_DISCONNECT,
@@ -64,6 +65,7 @@ enum message_type {
     MESSAGE_CONTACT_ACCEPTED,
     MESSAGE_CONTACT_REMOVED,
     MESSAGE_DELIVERY,
+    MESSAGE_EVENT_ACK,
     MESSAGE_CONNECTION_CLOSING,
     MESSAGE_CONTACT_PRESENCE, /* for endpoints with `hears_sources` (routing/router.h) */
     MESSAGE_CHAT_PRESENCE,
@@ -114,6 +116,7 @@ struct connection_established {
     int64_t heartbeat_interval_ms;
     int64_t expiry_window_ms;
     int64_t server_time_ms;
+    struct slice display_name; /* empty: left out */
 };
 
 struct message_error {
@@ -217,6 +220,14 @@ struct call_fields {
     const char *reason; /* of an end */
 };
 
+/* An event for the application. */
+struct custom_event {
+    struct slice name; /* as it came, of any length; SLICE_NONE: none, or not text */
+    struct slice data; /* the first argument, raw JSON; SLICE_NONE: none */
+    struct slice args; /* all arguments, raw JSON with commas between them; SLICE_NONE: none */
+    const char *unknown_text; /* the error where no application is asked */
+};
+
 struct contact_fields {
     struct slice request_id;
     struct slice user_id;
@@ -251,7 +262,8 @@ struct message {
         struct chat_message chat_message;
         struct sync_response sync_response;
         struct contact_fields contact;
-        struct slice data; /* delivery: raw JSON */
+        struct slice data; /* delivery, event_ack: raw JSON */
+        struct custom_event event;
         struct connection_closing closing;
         struct {
             struct slice name;    /* of the event's type */

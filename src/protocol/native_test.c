@@ -57,7 +57,7 @@ static void client_types_and_only_those_have_a_name(void **state)
     (void)state;
     for (int type = 0; type < MESSAGE_TYPE_COUNT; type++) {
         const char *name = message_type_name((enum message_type)type);
-        bool from_client = type >= MESSAGE_HEARTBEAT && type <= MESSAGE_REFRESH_TOKEN;
+        bool from_client = type >= MESSAGE_HEARTBEAT && type <= MESSAGE_EVENT;
         assert_non_null(name);
         assert_int_equal(message_type_from_client(slice_of(name)),
                          from_client ? type : MESSAGE_INVALID);

@@ -1,8 +1,12 @@
 /*
  * Admission: the way from a token to a session, the same for every dialect.
  *
- *   admission_begin() ──► token verified ──► client present, gateway takes sessions ──► lease opened
+ *   admission_begin() ──► token verified ──► client present, gateway takes sessions
+ *        ──► the application accepts it, if it is asked (hooks/connect_hook.h) ──► present and taken as before ──► lease opened
  *        ──► hooks->prepare(), if there is one ──admission_resume()──► hooks->open_session() ──► on_end()
+ *
+ * A name that the application gives the user is stored before the lease, so that a client that is connected reads it.
+ * If the ledger does not answer, the connection is not refused for that.
  *
  * Each step may refuse the client; on_end() gets the reason. A token that was revoked meanwhile, or whose key was
  * removed, is refused at the end, because sessions that end for that were looked for before. The lease comes before the session, because a
@@ -26,6 +30,7 @@
 enum admission_result {
     ADMISSION_ADMITTED,
     ADMISSION_TOKEN_REFUSED,
+    ADMISSION_REFUSED,        /* by the application */
     ADMISSION_CLIENT_GONE,    /* before it had a lease */
     ADMISSION_UNAVAILABLE,    /* the gateway takes no sessions at present */
     ADMISSION_NOT_REGISTERED, /* there is no lease, or no session for it */
@@ -53,6 +58,8 @@ struct admission {
     struct ulid conn_id;
     size_t device_len;
     char device[DEVICE_ID_BYTES_MAX];
+    size_t display_name_len; /* as the application gave it; 0: it did not */
+    char display_name[LEDGER_DISPLAY_NAME_BYTES_MAX];
 };
 
 /* Starts an admission. Without a `device` the connection id becomes the device id. Returns false when too many tokens
@@ -69,6 +76,11 @@ const char *admission_refusal(const struct session_context *context);
 static inline struct slice admission_device(const struct admission *admission)
 {
     return (struct slice){admission->device, admission->device_len};
+}
+
+static inline struct slice admission_display_name(const struct admission *admission)
+{
+    return (struct slice){admission->display_name, admission->display_name_len};
 }
 
 #endif

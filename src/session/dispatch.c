@@ -34,6 +34,7 @@ static const struct command COMMANDS[MESSAGE_TYPE_COUNT] = {
     [MESSAGE_CALL_END] = {handle_call_command, ADMIT_WITHIN_BUDGET, BUDGET_SIGNALS},
     [MESSAGE_CALL_SIGNAL] = {handle_call_command, ADMIT_WITHIN_BUDGET, BUDGET_SIGNALS},
     [MESSAGE_REFRESH_TOKEN] = {handle_refresh_token, ADMIT_WITHIN_RATE},
+    [MESSAGE_EVENT] = {handle_event, ADMIT_WITHIN_RATE},
     [MESSAGE_USER_CONNECT] = {handle_user_connect, ADMIT_WITHIN_RATE},
     [MESSAGE_USER_DISCONNECT] = {handle_user_disconnect, ADMIT_ALWAYS},
     [MESSAGE_CALL_DECLARE_START] = {handle_call_command, ADMIT_WITHIN_BUDGET, BUDGET_CALLS},

@@ -32,6 +32,7 @@ void handle_send_message(struct session *session, const struct message *message)
 void handle_ack(struct session *session, const struct message *message);
 void handle_sync_request(struct session *session, const struct message *message);
 void handle_call_command(struct session *session, const struct message *message);
+void handle_event(struct session *session, const struct message *message);
 void handle_refresh_token(struct session *session, const struct message *message);
 void handle_user_connect(struct session *session, const struct message *message);
 void handle_user_disconnect(struct session *session, const struct message *message);

@@ -204,7 +204,8 @@ bool session_attach(struct session *session, const struct identity *identity,
     return true;
 }
 
-void session_begin(struct session *session, const struct identity *identity)
+void session_begin(struct session *session, const struct identity *identity,
+                   struct slice display_name)
 {
     struct session_context *context = session->context;
     const struct config *config = context->config;
@@ -223,6 +224,7 @@ void session_begin(struct session *session, const struct identity *identity)
                             .heartbeat_interval_ms = config->gateway.timeouts.heartbeat_interval_ms,
                             .expiry_window_ms = config->presence.expiry_window_ms,
                             .server_time_ms = context->loop->clock.wall_ms,
+                            .display_name = display_name,
                         }});
     session_take_token(session, identity);
     connection_wake_at(&session->connection, session->renew_at_ms);
@@ -252,7 +254,8 @@ void session_detach(struct session *session)
 
 struct session *session_open(struct session_context *context, struct stream *from,
                              struct slice greeting, const struct identity *identity,
-                             const struct ulid *conn_id, struct slice device_id)
+                             const struct ulid *conn_id, struct slice device_id,
+                             struct slice display_name)
 {
     struct session *session = malloc(offsetof(struct session, device) + device_id.len);
     if (!session)
@@ -268,6 +271,6 @@ struct session *session_open(struct session_context *context, struct stream *fro
         free(session);
         return NULL;
     }
-    session_begin(session, identity);
+    session_begin(session, identity, display_name);
     return session;
 }

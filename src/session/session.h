@@ -60,11 +60,12 @@ static inline struct session *session_on_route(struct list *item)
     return CONTAINER_OF(CONTAINER_OF(item, struct endpoint, of_route), struct session, endpoint);
 }
 
-/* Takes over an HTTP connection whose lease is registered and greets the client. `greeting` is the 101
- * response. Returns NULL when out of memory; the caller then still owns the stream and the lease. */
+/* Takes over an HTTP connection whose lease is registered and greets the client, by its `display_name` if it has one
+ * (SLICE_NONE: none). `greeting` is the 101 response. Returns NULL when out of memory; the caller then still owns the stream and the lease. */
 struct session *session_open(struct session_context *context, struct stream *from,
                              struct slice greeting, const struct identity *identity,
-                             const struct ulid *conn_id, struct slice device_id);
+                             const struct ulid *conn_id, struct slice device_id,
+                             struct slice display_name);
 
 /*
  * The same in steps, for an owner whose connection exists before its user is known and may outlive the
@@ -79,7 +80,8 @@ bool session_attach(struct session *session, const struct identity *identity,
                     const struct ulid *conn_id, struct slice device_id);
 
 /* Greets the client; from now on the session is counted, limited and attached to its calls. */
-void session_begin(struct session *session, const struct identity *identity);
+void session_begin(struct session *session, const struct identity *identity,
+                   struct slice display_name);
 
 /* Closes the lease, removes the session from its route, orphans its pending replies. */
 void session_detach(struct session *session);

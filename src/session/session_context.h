@@ -7,6 +7,7 @@
 #include "chats/chat_plane.h"
 #include "config/config.h"
 #include "connection/connection.h"
+#include "hooks/event_hook.h"
 #include "ledger/ledger.h"
 #include "limits/budget.h"
 #include "messages/message_plane.h"
@@ -52,7 +53,9 @@ struct session_context {
     struct rate command_rate; /* of a connection */
     struct rate message_rate;
     struct slice gateway_id;
-    struct session_hooks *hooks; /* NULL: no dialect needs any */
+    struct session_hooks *hooks;   /* NULL: no dialect needs any */
+    struct hook *connect_hook;     /* NULL: the application is not asked about connections */
+    struct event_hook *event_hook; /* NULL: nor about events */
     size_t session_count;
     bool draining;
 };

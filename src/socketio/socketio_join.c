@@ -203,7 +203,7 @@ static bool joining_open_session(struct admission *admission)
     socketio->device_is_made = joining->device_is_made;
     socketio_recovery_name(socketio, joining->recovered);
     send_socketio_connected(socketio);
-    session_begin(session, &admission->identity);
+    session_begin(session, &admission->identity, admission_display_name(admission));
     if (joining->recovered)
         socketio_recovery_resume(socketio, joining->recovered);
     return true;
@@ -216,11 +216,11 @@ static void on_joining_end(struct admission *admission, enum admission_result re
     struct joining *joining = joining_of(admission);
     struct socketio_session *socketio = joining->socketio;
     if (result != ADMISSION_ADMITTED && socketio) {
-        bool token_refused = result == ADMISSION_TOKEN_REFUSED;
+        enum error_code code = result == ADMISSION_TOKEN_REFUSED ? ERROR_UNAUTHENTICATED
+                               : result == ADMISSION_REFUSED     ? ERROR_FORBIDDEN
+                                                                 : ERROR_SERVICE_UNAVAILABLE;
         set_client_joining(socketio, NULL);
-        refuse_socketio_connect(socketio,
-                                token_refused ? ERROR_UNAUTHENTICATED : ERROR_SERVICE_UNAVAILABLE,
-                                text, !token_refused);
+        refuse_socketio_connect(socketio, code, text, code == ERROR_SERVICE_UNAVAILABLE);
     }
     socketio_recovered_free(&joining->recovered);
     free(joining);

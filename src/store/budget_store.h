@@ -28,6 +28,7 @@ enum budget_class {
     BUDGET_READS,
     BUDGET_SIGNALS,
     BUDGET_CALLS,
+    BUDGET_EVENTS,
     BUDGET_REFUSALS, /* refusals over HTTP that are answered without delay */
     BUDGET_CLASS_COUNT
 };

@@ -65,6 +65,15 @@ static void check_call(struct slice text, const struct message *message)
         fuzz_require(is_left_out(text, "call_id"), "a call id that was given is read");
 }
 
+static void check_event(struct slice text, const struct custom_event *event)
+{
+    if (event->name.data)
+        check_string(text, "name", event->name);
+    fuzz_require((event->data.data != NULL) == fuzz_native_has(text, "data"),
+                 "data is read where there is some");
+    fuzz_require(slice_equal(event->data, event->args), "data is the only argument");
+}
+
 static void check_chat(struct slice text, const struct message *message)
 {
     switch (message->type) {
@@ -111,6 +120,9 @@ static void check_fields(struct slice text, const struct message *message)
         break;
     case MESSAGE_REFRESH_TOKEN:
         check_string(text, "token", message->token);
+        break;
+    case MESSAGE_EVENT:
+        check_event(text, &message->event);
         break;
     default:
         check_chat(text, message);

@@ -99,7 +99,7 @@ static bool read_event_name(struct json *json, struct slice *name)
     return true;
 }
 
-/* ["name", argument, …]: further arguments are skipped. The argument of a binary event is not exposed, since it is
+/* ["name", argument, …]. The argument of a binary event is not exposed, since it is
  * incomplete without its attachments. */
 static bool read_event_array(struct json *json, struct socketio_packet *out)
 {
@@ -111,8 +111,11 @@ static bool read_event_array(struct json *json, struct socketio_packet *out)
             if (!check_packet_placeholders(json, out->attachments))
                 return false;
     } else if (json_element(json) && json_raw(json, &out->argument)) {
+        struct slice last = out->argument;
         while (json_element(json))
-            json_skip(json);
+            json_raw(json, &last);
+        const char *first = out->argument.data;
+        out->arguments = (struct slice){first, (size_t)(last.data + last.len - first)};
     }
     return json_done(json);
 }

@@ -55,6 +55,7 @@ struct socketio_packet {
     bool unreadable;       /* an event whose JSON is beyond our limits: refused, and nothing more */
     struct slice event;    /* of an event: its name; SLICE_NONE when it is a number */
     struct slice argument; /* raw JSON: first of an event, credentials of CONNECT; or SLICE_NONE */
+    struct slice arguments; /* of an event: all, with the commas between them; or SLICE_NONE */
 };
 
 /* Reads a packet from the text of a message. On failure *problem is the reason, a static text. */

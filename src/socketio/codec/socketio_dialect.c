@@ -5,7 +5,7 @@
  * customary among users of Socket.IO (CUSTOMARY_COMMANDS), with customary field names (roomId, callId).
  * Outgoing: a message is an event under its own name; if there is a customary event for it, that follows
  * (write_customary_event()). The reply to an event that requests an acknowledgement is the acknowledgement,
- * one object with `type`.
+ * one object with `type`. An event of any other name is for the application (MESSAGE_EVENT), with all its arguments.
  *
  * The message id of such an event is its digits after ACK_MARK, with which no id in JSON begins.
  */
@@ -115,10 +115,14 @@ bool socketio_decode(struct fields_scratch *scratch, const struct socketio_packe
             return decode_customary_command(scratch, &CUSTOMARY_COMMANDS[i], packet->argument, out,
                                             problem);
     out->type = message_type_from_client(packet->event);
-    *problem = "unknown event";
-    return out->type != MESSAGE_INVALID &&
-           scan_event_argument(scratch, packet->argument, problem) &&
-           fields_decode(scratch, out, problem);
+    if (out->type != MESSAGE_INVALID && out->type != MESSAGE_EVENT)
+        return scan_event_argument(scratch, packet->argument, problem) &&
+               fields_decode(scratch, out, problem);
+    *out = (struct message){
+        .type = MESSAGE_EVENT,
+        .id = out->id,
+        .event = {packet->event, packet->argument, packet->arguments, "unknown event"}};
+    return true;
 }
 
 /* ---- outgoing ---- */
@@ -220,6 +224,13 @@ static void socketio_encode(const struct message *message, struct buffer *out)
                                  CONTACT_EVENTS[PRESENCE_ANNOUNCE_IN_CALL], out);
     } else if (message->type == MESSAGE_CHAT_PRESENCE) {
         write_presence_event(change->presence.user_id, ROOM_EVENTS[change->announcement], out);
+    } else if (message->type == MESSAGE_EVENT_ACK && message->id.data) {
+        /* the application's answer is the acknowledgement, as from a handler of its own */
+        buffer_append_text(out, "43");
+        buffer_append_slice(out, slice_after(message->id, 1));
+        buffer_append_byte(out, '[');
+        buffer_append_slice(out, message->data);
+        buffer_append_byte(out, ']');
     } else if (message->id.data) {
         buffer_append_text(out, "43");
         buffer_append_slice(out, slice_after(message->id, 1));
@@ -243,4 +254,5 @@ const struct dialect DIALECT_TABLE_SOCKETIO = {
     .append_offset = socketio_offset_append,
     .keeps_events = true,
     .confirms_acks = true,
+    .answers_asked_only = true,
 };

@@ -61,11 +61,32 @@ static void a_native_command_is_read_from_an_event(void **unused)
     refuse("2[\"open_chat\"]", NULL);
     refuse("29[\"open_chat\",\"c\"]", "#9");
     refuse("29[\"open_chat\",{\"chat_id\":7}]", "#9");
-    refuse("2[\"nonsense\",{}]", NULL);
-    refuse("2[\"message\",{}]", NULL);
-    refuse("2[\"error\",{}]", NULL);
-    refuse("2[17,{}]", NULL);
     refuse("51-8[\"heartbeat\",{\"_placeholder\":true,\"num\":0}]", "#8");
+}
+
+static void an_event_of_another_name_is_for_the_application_with_all_arguments(void **unused)
+{
+    (void)unused;
+    struct message message = command("27[\"move\",{\"x\":\"\\u0031\"}, 2 ,null]");
+    assert_int_equal(message.type, MESSAGE_EVENT);
+    assert_true(slice_is(message.id, "#7"));
+    assert_true(slice_is(message.event.name, "move"));
+    assert_true(slice_is(message.event.data, "{\"x\":\"\\u0031\"}"));
+    assert_true(slice_is(message.event.args, "{\"x\":\"\\u0031\"}, 2 ,null"));
+    assert_string_equal(message.event.unknown_text, "unknown event");
+    static const char *const names[] = {"nonsense", "message", "error", "event", ""};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char packet[64];
+        snprintf(packet, sizeof(packet), "2[\"%s\"]", names[i]);
+        message = command(packet);
+        assert_int_equal(message.type, MESSAGE_EVENT);
+        assert_true(slice_is(message.event.name, names[i]));
+        assert_null(message.event.data.data);
+        assert_null(message.event.args.data);
+    }
+    message = command("2[17,{}]");
+    assert_int_equal(message.type, MESSAGE_EVENT);
+    assert_null(message.event.name.data);
 }
 
 static void a_customary_event_is_read_as_its_command(void **unused)
@@ -196,6 +217,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_native_command_is_read_from_an_event),
+        cmocka_unit_test(an_event_of_another_name_is_for_the_application_with_all_arguments),
         cmocka_unit_test(a_customary_event_is_read_as_its_command),
         cmocka_unit_test(an_answer_is_an_acknowledgement_if_asked_for_else_an_event),
         cmocka_unit_test(a_message_with_a_customary_event_is_followed_by_it),

@@ -153,4 +153,5 @@ const struct dialect DIALECT_TABLE_SOCKETIO_PACKED = {
     .pack = socketio_pack,
     .keeps_events = true,
     .confirms_acks = true,
+    .answers_asked_only = true,
 };
