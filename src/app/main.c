@@ -4,6 +4,7 @@
 #include "app/commands/fanout_command.h"
 #include "app/commands/ledger_command.h"
 #include "app/commands/repair_command.h"
+#include "app/commands/sim_command.h"
 #include "app/commands/tables_command.h"
 #include "app/commands/token_command.h"
 #include "app/commands/topics_command.h"
@@ -46,6 +47,7 @@ static const struct command {
     {"ledger", ledger_command},
     {"fanout", fanout_command},
     {"token", token_command},
+    {"sim", sim_command},
     {"help", help_command},
     {"--help", help_command},
     {"-h", help_command},

@@ -101,6 +101,7 @@ void serve_options_write_usage(FILE *out)
           "  dead-letters                      list or replay what could not be fanned out\n"
           "  tables                            create or check the tables of a ledger on DynamoDB\n"
           "  topics                            create or check the topics of a feed on Kafka\n"
+          "  sim                               simulate a fleet under faults, from a seed\n"
           "\n"
           "  --help                            print this; after a command, its options\n"
           "  --version                         print the version\n"

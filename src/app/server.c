@@ -257,36 +257,42 @@ static bool watch_server_dead_letters(struct server *server)
 
 int server_run(const struct config *config)
 {
-    static struct server server; /* one per process, too large for a stack */
+    static struct server *made; /* a start that fails frees nothing: leak checkers find it here */
+    struct server *server = made = calloc(1, sizeof(*server));
     sigset_t signals;
-    server.config = config;
+    if (!server)
+        return !server_parts_fail("start", "out of memory");
+    server->config = config;
     log_init(config->log.level, getenv("JOURNAL_STREAM") != NULL);
     block_server_signals(&signals);
-    if (!server_parts_make(&server.parts, config))
+    if (!server_parts_make(&server->parts, config))
         return 1;
-    server.parts.gateway.drain = on_server_drain_ordered;
-    server.parts.gateway.drain_arg = &server;
-    server.parts.gateway.on_claimed = on_gateway_claim_settled;
-    server.parts.gateway.on_claimed_arg = &server;
-    if (!server_keys_make_issuer(&server.parts.keys, config, on_issuer_keys, &server))
+    server->parts.gateway.drain = on_server_drain_ordered;
+    server->parts.gateway.drain_arg = server;
+    server->parts.gateway.on_claimed = on_gateway_claim_settled;
+    server->parts.gateway.on_claimed_arg = server;
+    if (!server_keys_make_issuer(&server->parts.keys, config, on_issuer_keys, server))
         return !server_parts_fail("start", "out of memory or descriptors");
-    if (server.parts.keys.issuer) {
-        server.parts.gateway.on_keys_wanted = on_keys_wanted;
-        server.parts.gateway.on_keys_wanted_arg = &server;
-        exposition_add(server.parts.gateway.exposition, &server.parts.keys.issuer_metrics);
+    if (server->parts.keys.issuer) {
+        server->parts.gateway.on_keys_wanted = on_keys_wanted;
+        server->parts.gateway.on_keys_wanted_arg = server;
+        exposition_add(server->parts.gateway.exposition, &server->parts.keys.issuer_metrics);
     }
-    if (!watch_server_dead_letters(&server) || !start_gateways(&server))
+    if (!watch_server_dead_letters(server) || !start_gateways(server))
         return 1;
-    if (server.parts.keys.issuer && !issuer_start(server.parts.keys.issuer))
+    if (server->parts.keys.issuer && !issuer_start(server->parts.keys.issuer))
         return !server_parts_fail("start", "cannot create a thread");
-    serve_signals(&server, &signals);
-    issuer_free(&server.parts.keys.issuer);     /* it gives keys to gateways */
-    ledger_close(&server.parts.gateway.ledger); /* completes what gateways wait for */
-    finish_gateways(&server);
-    for (size_t i = 0; i < server.parts.gateway.workers; i++)
-        gateway_free(&server.gateways[i]);
-    dead_letter_watch_free(&server.dead_letters);
-    server_parts_free(&server.parts);
+    serve_signals(server, &signals);
+    issuer_free(&server->parts.keys.issuer);     /* it gives keys to gateways */
+    ledger_close(&server->parts.gateway.ledger); /* completes what gateways wait for */
+    finish_gateways(server);
+    for (size_t i = 0; i < server->parts.gateway.workers; i++)
+        gateway_free(&server->gateways[i]);
+    dead_letter_watch_free(&server->dead_letters);
+    server_parts_free(&server->parts);
     log_info("stopped", "node=%s", log_quote(slice_of(config->gateway.node_id)));
-    return atomic_load(&server.refused);
+    int status = atomic_load(&server->refused);
+    free(server);
+    made = NULL;
+    return status;
 }

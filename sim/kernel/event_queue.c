@@ -1,0 +1,75 @@
+#include "kernel/event_queue.h"
+
+#include "kernel/memory.h"
+
+static bool event_is_before(const struct event *left, const struct event *right)
+{
+    return left->at_us != right->at_us ? left->at_us < right->at_us : left->order < right->order;
+}
+
+static void event_put(struct event_queue *queue, size_t place, struct event *event)
+{
+    queue->heap[place] = event;
+    event->place = place;
+}
+
+static void event_rise(struct event_queue *queue, size_t place, struct event *event)
+{
+    for (; place > 1 && event_is_before(event, queue->heap[place / 2]); place /= 2)
+        event_put(queue, place, queue->heap[place / 2]);
+    event_put(queue, place, event);
+}
+
+static void event_sink(struct event_queue *queue, size_t place, struct event *event)
+{
+    for (size_t child; (child = 2 * place) <= queue->count; place = child) {
+        if (child < queue->count && event_is_before(queue->heap[child + 1], queue->heap[child]))
+            child++;
+        if (!event_is_before(queue->heap[child], event))
+            break;
+        event_put(queue, place, queue->heap[child]);
+    }
+    event_put(queue, place, event);
+}
+
+void event_cancel(struct event_queue *queue, struct event *event)
+{
+    size_t place = event->place;
+    if (place == 0)
+        return;
+    event->place = 0;
+    struct event *last = queue->heap[queue->count--];
+    if (last == event)
+        return;
+    if (place > 1 && event_is_before(last, queue->heap[place / 2]))
+        event_rise(queue, place, last);
+    else
+        event_sink(queue, place, last);
+}
+
+void event_set(struct event_queue *queue, struct event *event, int64_t at_us)
+{
+    event_cancel(queue, event);
+    if (queue->count + 1 >= queue->capacity) {
+        queue->capacity = queue->capacity ? 2 * queue->capacity : 256;
+        queue->heap = kernel_realloc(queue->heap, queue->capacity * sizeof(queue->heap[0]));
+    }
+    event->at_us = at_us;
+    event->order = queue->set_count++;
+    event_rise(queue, ++queue->count, event);
+}
+
+struct event *event_take(struct event_queue *queue)
+{
+    if (queue->count == 0)
+        return NULL;
+    struct event *first = queue->heap[1];
+    event_cancel(queue, first);
+    return first;
+}
+
+void event_queue_free(struct event_queue *queue)
+{
+    kernel_free(queue->heap);
+    *queue = (struct event_queue){0};
+}

@@ -1,0 +1,184 @@
+#include "processes/device_process.h"
+
+#include "base/container.h"
+#include "invariants/invariants.h"
+#include "rollcall.h"
+#include "world/trace.h"
+#include "world/world.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    ACTION_US_MEAN = 30 * 1000 * 1000,
+    AWAY_US_MAX = 90 * 1000 * 1000,
+    FIRST_ACTION_US_MAX = 10 * 1000 * 1000,
+};
+
+/* The library's callbacks get the device alone, and there is one world. */
+static struct world *device_world;
+
+/* ---- what the library reports ---- */
+
+static void on_device_state(struct device *device, const struct rollcall_event *event)
+{
+    bool connected = event->state == ROLLCALL_SYNCING || event->state == ROLLCALL_READY;
+    if (device->is_connected != connected)
+        trace_line("%s %s %s %s", device->name, rollcall_state_name(event->state), event->code,
+                   event->text);
+    device->user->changed_us = kernel_now_us(); /* the server may know before the client */
+    device_set_connected(device, connected);
+}
+
+static void on_device_event(void *arg, const struct rollcall_event *event)
+{
+    struct device *device = arg;
+    struct thread *thread = kernel_enter();
+    switch (event->type) {
+    case ROLLCALL_EVENT_STATE:
+        on_device_state(device, event);
+        break;
+    case ROLLCALL_EVENT_PRESENCE:
+        invariants_on_presence(device_world, device, event);
+        break;
+    case ROLLCALL_EVENT_SENT:
+        invariants_on_acknowledged(device_world, device, event);
+        break;
+    case ROLLCALL_EVENT_MESSAGE:
+        invariants_on_message(device_world, device, event);
+        break;
+    case ROLLCALL_EVENT_REFUSED:
+        trace_line("%s refused %s %s", device->name, event->client_message_id, event->code);
+        break;
+    default:
+        break;
+    }
+    kernel_leave(thread);
+}
+
+/* ---- what the application does ---- */
+
+static void device_send(struct device *device)
+{
+    char text[64];
+    snprintf(text, sizeof(text), "%s-%u-%u", device->name, device->incarnation,
+             device->sent_count++);
+    rollcall_send(device->client, device->user->chat->id, text, text);
+}
+
+/* Returns false: the user closes the application. */
+static bool device_act(struct device *device)
+{
+    device->next_action_us =
+        kernel_now_us() + (int64_t)random_below(&device->random, (uint64_t)ACTION_US_MEAN * 2);
+    if (device_world->is_quiet)
+        return true;
+    uint64_t drawn = random_below(&device->random, 100);
+    if (drawn < 55)
+        device_send(device);
+    else if (drawn < 70)
+        rollcall_set_active(device->client, random_below(&device->random, 2));
+    else if (drawn < 85)
+        rollcall_typing(device->client, device->user->chat->id, true);
+    else if (drawn < 92)
+        return false;
+    return true;
+}
+
+static void device_open(struct device *device)
+{
+    const struct population *population = &device_world->population;
+    struct rollcall_options options = {
+        .host = WORLD_BALANCER_HOST,
+        .port = WORLD_CLIENT_PORT,
+        .token = device->user->token,
+        .device_id = device->name,
+        .event = on_device_event,
+        .arg = device,
+    };
+    device->client = rollcall_open(&options);
+    rollcall_follow(device->client, device->user->chat->id, device->last_sequence);
+    for (size_t i = 0; i < device->user->contact_count; i++)
+        rollcall_subscribe(device->client, population->users[device->user->contacts[i]].name);
+    rollcall_open_chat(device->client, device->user->chat->id);
+}
+
+static int device_wait_ms(const struct device *device)
+{
+    int wait_ms = rollcall_wait_ms(device->client);
+    int64_t action_ms = (device->next_action_us - kernel_now_us()) / 1000 + 1;
+    if (action_ms < 0)
+        action_ms = 0;
+    return wait_ms < 0 || action_ms < wait_ms ? (int)action_ms : wait_ms;
+}
+
+static int run_device(void *arg)
+{
+    struct device *device = arg;
+    device_open(device);
+    device->next_action_us =
+        kernel_now_us() + (int64_t)random_below(&device->random, FIRST_ACTION_US_MAX);
+    while (rollcall_get_state(device->client) != ROLLCALL_STOPPED) {
+        struct pollfd fd = {.fd = rollcall_fd(device->client),
+                            .events = rollcall_poll_events(device->client)};
+        poll(&fd, 1, device_wait_ms(device));
+        rollcall_process(device->client, fd.revents);
+        if (kernel_now_us() >= device->next_action_us && !device_act(device)) {
+            rollcall_close(device->client);
+            device->user->changed_us = kernel_now_us();
+        }
+    }
+    rollcall_free(&device->client);
+    return 0;
+}
+
+/* ---- life ---- */
+
+static void device_stop(struct device *device)
+{
+    device->process = NULL;
+    device->client = NULL;
+    device->user->changed_us = kernel_now_us();
+    device_set_connected(device, false);
+}
+
+static void on_device_ended(struct process *process, void *arg)
+{
+    struct device *device = arg;
+    trace_line("%s ended", device->name);
+    invariants_on_exit(device_world, process);
+    device_stop(device);
+    if (!device->stays_away)
+        device_start_within(device_world, device, AWAY_US_MAX);
+}
+
+static void on_device_return(struct event *event)
+{
+    struct device *device = CONTAINER_OF(event, struct device, return_event);
+    device->machine->is_off = false;
+    device->incarnation++;
+    memset(device->told, 0, sizeof(device->told));
+    device->process = process_start(device->machine, device->name, run_device, device);
+    device->process->on_end = on_device_ended;
+    device->process->on_end_arg = device;
+}
+
+void device_start_within(struct world *world, struct device *device, int64_t within_us)
+{
+    device_world = world;
+    device->return_event.run = on_device_return;
+    kernel_set_event(&device->return_event,
+                     1 + (int64_t)random_below(&device->random, (uint64_t)within_us));
+}
+
+void device_crash(struct device *device, bool lost_power)
+{
+    if (!device->process)
+        return;
+    device->machine->is_off = lost_power;
+    device->process->on_end = NULL;
+    process_crash(&device->process);
+    device_stop(device);
+    device_start_within(device_world, device, AWAY_US_MAX);
+}

@@ -1,0 +1,25 @@
+/*
+ * A Redis server as a simulated process: the model (redis_model/) behind a socket. The model's data belongs to the
+ * simulator, so that it survives a crash as it would on a disk; a restart may also begin empty.
+ */
+#ifndef ROLLCALL_SIM_PROCESSES_REDIS_PROCESS_H
+#define ROLLCALL_SIM_PROCESSES_REDIS_PROCESS_H
+
+#include "kernel/kernel.h"
+#include "redis_model/redis_model.h"
+
+struct redis_server {
+    struct redis_model model;
+    struct machine *machine;
+    struct process *process; /* NULL: it does not run */
+    const char *listen;      /* HOST:PORT */
+};
+
+void redis_server_init(struct redis_server *server, struct machine *machine, const char *listen);
+void redis_server_free(struct redis_server *server);
+
+/* `empty`: without the data that it had. */
+void redis_server_start(struct redis_server *server, bool empty);
+void redis_server_crash(struct redis_server *server);
+
+#endif

@@ -1,0 +1,293 @@
+/*
+ * rollcall sim: runs simulated worlds, each from its seed (README.md). Each seed runs in a real process of its own.
+ *
+ * Exit status: 0 all invariants held, 1 one did not, 2 wrong arguments.
+ */
+#include "disk/disk.h"
+#include "log/log.h"
+#include "network/socket.h"
+#include "world/trace.h"
+#include "world/world.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { EXIT_VIOLATED = 1, EXIT_USAGE = 2, JOBS_MAX = 256 };
+
+struct sim_options {
+    struct world_options world;
+    uint64_t last_seed;
+    unsigned jobs;
+    bool traces;
+    bool minimises;
+};
+
+static const char USAGE[] =
+    "Usage: rollcall sim [OPTIONS]\n"
+    "\n"
+    "Runs a whole fleet in one process, in virtual time, with faults drawn from a seed.\n"
+    "\n"
+    "Options:\n"
+    "  --seed N             the seed (default 1)\n"
+    "  --seeds FIRST-LAST   many seeds, one after another\n"
+    "  --jobs N             so many of them at once (default 1)\n"
+    "  --hours H            virtual hours (default 0.5)\n"
+    "  --scenario NAME      calm: no faults; the name of a fault: only that one; all: the default\n"
+    "  --gateways N         (default 3)\n"
+    "  --users N            (default 30)\n"
+    "  --profile NAME       realtime, standard or relaxed (timing.profile)\n"
+    "  --trace              print everything that happens\n"
+    "  --minimise           of a seed that fails, drop the faults that do not matter, and print the rest\n"
+    "  --skip BITS          without these faults (hexadecimal, as --minimise prints them)\n"
+    "  --help               print this and exit\n";
+
+/* What OpenSSL and SQLite hold for a process that crashes is not the simulator's to find. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libcrypto\n";
+}
+
+/* ---- one run ---- */
+
+static double read_real_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static int64_t find_percentile_us(const struct delays *delays, unsigned per_mille)
+{
+    uint64_t wanted = delays->total * per_mille / 1000, seen = 0;
+    for (size_t i = 0; i < INVARIANTS_SAMPLES; i++) {
+        seen += delays->counts[i];
+        if (seen > wanted)
+            return (int64_t)(i + 1) * 100000;
+    }
+    return 0;
+}
+
+static void print_counts(const struct world *world, double real_s, FILE *out)
+{
+    double virtual_s = (double)kernel_now_us() / 1e6;
+    uint64_t faults = 0;
+    for (size_t i = 0; i < FAULT_KIND_COUNT; i++)
+        faults += world->faults.counts[i];
+    fprintf(out,
+            "seed %" PRIu64 ": %s hash %016" PRIx64 ", %.0f s in %.2f s (%.0f x), %" PRIu64
+            " steps, %" PRIu64 " faults, %" PRIu64 " sent, %" PRIu64 " delivered, %" PRIu64
+            " told, truth p99 %.1f s worst %.1f s\n",
+            world->options.seed, world->is_violated ? "VIOLATED" : "held", trace_hash(), virtual_s,
+            real_s, virtual_s / real_s, kernel_turns(), faults, world->counts.acknowledged,
+            world->counts.delivered, world->counts.told,
+            (double)find_percentile_us(&world->delays, 990) / 1e6,
+            (double)world->delays.worst_us / 1e6);
+}
+
+static void print_violation(const struct world *world, FILE *out)
+{
+    trace_print(out);
+    fprintf(out, "seed %" PRIu64 " violates %s\n  %s\n  %s\n", world->options.seed,
+            invariant_name(world->violated), invariant_sentence(world->violated), world->violation);
+}
+
+/* Returns whether everything held. `out` NULL: says nothing. */
+static bool run_seed(const struct world_options *options, bool traces, FILE *out)
+{
+    static struct world world;
+    double started_s = read_real_s();
+    trace_open(traces ? out : NULL);
+    bool held = world_run(&world, options);
+    double real_s = read_real_s() - started_s;
+    if (!held && out)
+        print_violation(&world, out);
+    if (out)
+        print_counts(&world, real_s, out);
+    world_free(&world);
+    return held;
+}
+
+/* ---- many runs ---- */
+
+/* A process for each seed, since the program has state of its own (its log's limits). */
+static pid_t fork_seed(const struct sim_options *options, uint64_t seed, FILE *out)
+{
+    struct world_options world = options->world;
+    world.seed = seed;
+    if (out)
+        fflush(out);
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    bool held = run_seed(&world, options->traces, out);
+    if (out)
+        fflush(out);
+    exit(held ? 0 : EXIT_VIOLATED);
+}
+
+static bool wait_for_seed(void)
+{
+    int status;
+    return wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static bool run_seeds(const struct sim_options *options, FILE *out)
+{
+    bool held = true;
+    unsigned running = 0;
+    uint64_t failed = 0;
+    for (uint64_t seed = options->world.seed; seed <= options->last_seed; seed++) {
+        if (running == options->jobs) {
+            failed += !wait_for_seed();
+            running--;
+        }
+        fork_seed(options, seed, out);
+        running++;
+    }
+    for (; running > 0; running--)
+        failed += !wait_for_seed();
+    held = failed == 0;
+    if (options->last_seed > options->world.seed)
+        fprintf(out, "%" PRIu64 " seeds, %" PRIu64 " violated\n",
+                options->last_seed - options->world.seed + 1, failed);
+    return held;
+}
+
+/* ---- minimising ---- */
+
+static bool still_fails(struct sim_options *options)
+{
+    fork_seed(options, options->world.seed, NULL);
+    return !wait_for_seed();
+}
+
+/* Drops one fault after another, as long as the run fails without it. */
+static void minimise(struct sim_options *options, FILE *out)
+{
+    for (unsigned i = 0; i < 64; i++) {
+        options->world.skips_faults ^= UINT64_C(1) << i;
+        if (!still_fails(options))
+            options->world.skips_faults ^= UINT64_C(1) << i;
+    }
+    fprintf(out, "the same with fewer faults: --skip %" PRIx64 "\n", options->world.skips_faults);
+    options->traces = true;
+    fork_seed(options, options->world.seed, out);
+    wait_for_seed();
+}
+
+/* ---- arguments ---- */
+
+static bool parse_scenario(struct world_options *options, const char *name)
+{
+    enum fault_kind kind = fault_find(name);
+    unsigned all = (1U << FAULT_KIND_COUNT) - 1;
+    if (strcmp(name, "all") == 0)
+        options->fault_kinds = all;
+    else if (strcmp(name, "calm") == 0)
+        options->fault_kinds = 0;
+    else if (kind < FAULT_KIND_COUNT)
+        options->fault_kinds = 1U << kind;
+    else
+        return false;
+    return true;
+}
+
+static bool parse_seeds(struct sim_options *options, const char *text)
+{
+    char *end;
+    options->world.seed = strtoull(text, &end, 10);
+    options->last_seed = *end == '-' ? strtoull(end + 1, &end, 10) : options->world.seed;
+    return *end == '\0' && options->last_seed >= options->world.seed;
+}
+
+static bool parse_option(struct sim_options *options, int letter, const char *value)
+{
+    switch (letter) {
+    case 's':
+        return parse_seeds(options, value);
+    case 'j':
+        options->jobs = (unsigned)strtoul(value, NULL, 10);
+        return options->jobs > 0 && options->jobs <= JOBS_MAX;
+    case 'h':
+        options->world.duration_us = (int64_t)(strtod(value, NULL) * 3600e6);
+        return options->world.duration_us > WORLD_QUIET_US;
+    case 'c':
+        return parse_scenario(&options->world, value);
+    case 'g':
+        options->world.gateways = strtoul(value, NULL, 10);
+        return options->world.gateways > 0 && options->world.gateways <= WORLD_GATEWAYS_MAX;
+    case 'u':
+        options->world.users = strtoul(value, NULL, 10);
+        return options->world.users >= POPULATION_CHAT_MEMBERS;
+    case 'p':
+        options->world.profile = value;
+        return true;
+    case 'k':
+        options->world.skips_faults = strtoull(value, NULL, 16);
+        return true;
+    case 't':
+        return options->traces = true;
+    case 'm':
+        return options->minimises = true;
+    default:
+        return false;
+    }
+}
+
+static bool parse_options(struct sim_options *options, int argc, char **argv)
+{
+    static const struct option OPTIONS[] = {
+        {"seed", required_argument, NULL, 's'},
+        {"seeds", required_argument, NULL, 's'},
+        {"jobs", required_argument, NULL, 'j'},
+        {"hours", required_argument, NULL, 'h'},
+        {"scenario", required_argument, NULL, 'c'},
+        {"gateways", required_argument, NULL, 'g'},
+        {"users", required_argument, NULL, 'u'},
+        {"profile", required_argument, NULL, 'p'},
+        {"skip", required_argument, NULL, 'k'},
+        {"trace", no_argument, NULL, 't'},
+        {"minimise", no_argument, NULL, 'm'},
+        {"help", no_argument, NULL, '?'},
+        {0},
+    };
+    int letter;
+    while ((letter = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1)
+        if (!parse_option(options, letter, optarg))
+            return false;
+    return optind == argc;
+}
+
+int main(int argc, char **argv)
+{
+    struct sim_options options = {
+        .world = {.seed = 1,
+                  .duration_us = INT64_C(1800000000),
+                  .gateways = 3,
+                  .users = 30,
+                  .profile = "realtime",
+                  .fault_kinds = (1U << FAULT_KIND_COUNT) - 1},
+        .last_seed = 1,
+        .jobs = 1,
+    };
+    if (!parse_options(&options, argc, argv)) {
+        fputs(USAGE, stderr);
+        return EXIT_USAGE;
+    }
+    FILE *out = fdopen(dup(STDOUT_FILENO), "w");
+    if (!out || !freopen("/dev/null", "w", stdout)) /* servers print their addresses */
+        return EXIT_USAGE;
+    disk_register();
+    bool held = run_seeds(&options, out);
+    if (!held && options.minimises && still_fails(&options))
+        minimise(&options, out);
+    fclose(out);
+    return held ? 0 : EXIT_VIOLATED;
+}

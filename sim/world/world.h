@@ -1,0 +1,72 @@
+/*
+ * The simulated world: a fleet of gateways on one Redis and one ledger, the people who use it, the faults that happen to it,
+ * and what it must keep (invariants/).
+ *
+ *   world_run() ──► the fleet starts ──► contacts and chats are made ──► devices come and go, faults happen
+ *               ──► a quiet period without faults ──► everything must be right
+ */
+#ifndef ROLLCALL_SIM_WORLD_WORLD_H
+#define ROLLCALL_SIM_WORLD_WORLD_H
+
+#include "faults/faults.h"
+#include "invariants/invariants.h"
+#include "processes/redis_process.h"
+#include "processes/server_process.h"
+#include "processes/setup_process.h"
+#include "world/population.h"
+
+#define WORLD_BALANCER_HOST "10.0.0.250"
+
+enum {
+    WORLD_GATEWAYS_MAX = 16,
+    WORLD_CLIENT_PORT = 8080,
+    WORLD_QUIET_US = 120 * 1000 * 1000,
+    WORLD_VIOLATION_BYTES = 256,
+};
+
+struct world_options {
+    uint64_t seed;
+    int64_t duration_us;
+    size_t gateways;
+    size_t users;
+    const char *profile;   /* timing.profile */
+    unsigned fault_kinds;  /* bits; see faults.h */
+    unsigned faults_max;   /* 0: as many as fit */
+    uint64_t skips_faults; /* bits: faults that do not happen, for minimising */
+};
+
+struct world_counts {
+    uint64_t acknowledged;
+    uint64_t delivered;
+    uint64_t told;
+};
+
+struct world {
+    struct world_options options;
+    struct machine *balancer;
+    struct machine *gateway_machines[WORLD_GATEWAYS_MAX];
+    struct server_node gateways[WORLD_GATEWAYS_MAX];
+    struct server_node ledger;
+    struct redis_server redis;
+    struct population population;
+    struct setup setup;
+    struct faults faults;
+    struct event tick;
+    int64_t bound_us; /* within which the truth is told */
+    bool is_set_up;
+    bool is_quiet;
+    bool is_over; /* servers may end */
+    bool is_violated;
+    enum invariant violated;
+    char violation[WORLD_VIOLATION_BYTES];
+    struct delays delays;
+    struct world_counts counts;
+};
+
+/* Returns whether all invariants held. The world is freed with world_free(). */
+bool world_run(struct world *world, const struct world_options *options);
+void world_free(struct world *world);
+
+bool world_has_fault(const struct world *world);
+
+#endif
