@@ -15,7 +15,8 @@
  * Every gateway always subscribes to BUS_TOPIC_ALL: an event for users whose routes cannot be looked up goes
  * to all gateways, without Redis. BUS_TOPIC_LOST goes only to gateways that peers can reach but that the
  * store of routes has lost: cut off from Redis, they still hold users who have no routes. It arrives as
- * BUS_TOPIC_ALL. bus_has_lost() returns whether there are such gateways.
+ * BUS_TOPIC_ALL. bus_has_lost() returns whether there are such gateways. bus_is_reachable() returns whether events for
+ * this gateway's own topic arrive: until then it must take no connections.
  *
  * `on_event` runs on the worker's thread, possibly inside bus_publish(). `on_gap` runs there too, but never
  * inside a function of the bus. There is one `struct bus` per worker.
@@ -43,7 +44,8 @@ struct bus_operations {
     void (*subscribe)(struct bus *bus, struct slice topic);
     void (*unsubscribe)(struct bus *bus, struct slice topic);
     void (*publish)(struct bus *bus, struct slice topic, struct slice payload);
-    bool (*has_lost)(const struct bus *bus); /* NULL: never */
+    bool (*has_lost)(const struct bus *bus);     /* NULL: never */
+    bool (*is_reachable)(const struct bus *bus); /* NULL: always */
     void (*free)(struct bus *bus);
 };
 
@@ -73,6 +75,11 @@ static inline void bus_publish(struct bus *bus, struct slice topic, struct slice
 static inline bool bus_has_lost(const struct bus *bus)
 {
     return bus->operations->has_lost && bus->operations->has_lost(bus);
+}
+
+static inline bool bus_is_reachable(const struct bus *bus)
+{
+    return !bus->operations->is_reachable || bus->operations->is_reachable(bus);
 }
 
 static inline void bus_free(struct bus **bus)

@@ -244,6 +244,12 @@ void redis_pubsub_unsubscribe(struct redis_pubsub *pubsub, struct slice name)
     free(channel);
 }
 
+bool redis_pubsub_is_live(const struct redis_pubsub *pubsub, struct slice name)
+{
+    const struct redis_channel *channel = find_pubsub_channel(pubsub, name);
+    return channel && channel->subscriber && channel->state == REDIS_CHANNEL_LIVE;
+}
+
 bool redis_pubsub_settled(const struct redis_pubsub *pubsub)
 {
     for (const struct list *at = pubsub->subscribers.next; at != &pubsub->subscribers;

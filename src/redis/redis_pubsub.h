@@ -47,6 +47,9 @@ bool redis_pubsub_subscribe(struct redis_pubsub *pubsub, struct slice name);
 /* No message of the channel is passed on after that. */
 void redis_pubsub_unsubscribe(struct redis_pubsub *pubsub, struct slice name);
 
+/* Whether this channel is live. */
+bool redis_pubsub_is_live(const struct redis_pubsub *pubsub, struct slice name);
+
 /* Whether all channels are live. */
 bool redis_pubsub_settled(const struct redis_pubsub *pubsub);
 

@@ -10,7 +10,9 @@ const char *admission_refusal(const struct session_context *context)
 {
     if (context->draining)
         return "this gateway is draining";
-    return state_available(context->presence->store) ? NULL : "the state store does not answer";
+    if (!state_available(context->presence->store))
+        return "the state store does not answer";
+    return bus_is_reachable(context->presence->bus) ? NULL : ADMISSION_NOT_REACHABLE_TEXT;
 }
 
 static void refuse_admission_token(struct admission *admission, enum jwt_result result)

@@ -70,7 +70,10 @@ bool admission_begin(struct admission *admission, struct session_context *contex
 /* `prepare` is done. */
 void admission_resume(struct admission *admission);
 
-/* Why the gateway takes no sessions at present; NULL: it does. */
+#define ADMISSION_NOT_REACHABLE_TEXT "this gateway's channel is not subscribed yet"
+
+/* Why the gateway takes no sessions at present; NULL: it does. What others send to a session must arrive from its first
+ * moment on, so the gateway's own topic comes first. */
 const char *admission_refusal(const struct session_context *context);
 
 static inline struct slice admission_device(const struct admission *admission)

@@ -1,5 +1,6 @@
 /* GET /healthz, /readyz, /metrics */
 #include "api/api_routes.h"
+#include "session/admission.h"
 
 void rest_health(struct exchange *exchange)
 {
@@ -15,6 +16,8 @@ void rest_ready(struct exchange *exchange)
         why = "draining";
     else if (!state_available(context->sessions->presence->store))
         why = "the state store does not answer";
+    else if (!bus_is_reachable(context->sessions->presence->bus))
+        why = ADMISSION_NOT_REACHABLE_TEXT;
     else if (!context->sessions->verifier->keys)
         why = "there are no keys to verify tokens with yet";
     else if (context->shedding)

@@ -25,6 +25,8 @@ struct fleet_bus {
     struct list publications; /* unanswered by Redis */
     struct seen seen;         /* recent events for this gateway */
     struct hash_key key;      /* of the hashes in `seen` */
+    size_t own_topic_len;     /* 0: not subscribed yet */
+    char own_topic[REDIS_CHANNEL_BYTES_MAX];
 };
 
 /* An event on its way to Redis, kept for the fallback. */
@@ -69,6 +71,10 @@ static void fleet_bus_subscribe(struct bus *port, struct slice topic)
 {
     struct fleet_bus *bus = fleet_bus_of(port);
     bus_subscribe(bus->mailbox, topic);
+    if (bus_topic_gateway(topic).data && topic.len <= sizeof(bus->own_topic)) {
+        memcpy(bus->own_topic, topic.data, topic.len);
+        bus->own_topic_len = topic.len;
+    }
     if (slice_equal(topic, BUS_TOPIC_ALL) || redis_pubsub_subscribe(bus->pubsub, topic))
         return;
     metrics_count(bus->metrics, METRIC_BUS_DROPPED);
@@ -171,6 +177,13 @@ static bool fleet_bus_has_lost(const struct bus *port)
     return bus->hub && peer_hub_lost_links(bus->hub) > 0;
 }
 
+static bool fleet_bus_is_reachable(const struct bus *port)
+{
+    const struct fleet_bus *bus = CONTAINER_OF(port, struct fleet_bus, bus);
+    return bus->own_topic_len &&
+           redis_pubsub_is_live(bus->pubsub, (struct slice){bus->own_topic, bus->own_topic_len});
+}
+
 void fleet_bus_relay(void *port, struct slice topic, struct slice payload)
 {
     bus_publish(fleet_bus_of(port)->mailbox, topic, payload);
@@ -198,6 +211,7 @@ static const struct bus_operations FLEET_BUS_OPERATIONS = {
     .unsubscribe = fleet_bus_unsubscribe,
     .publish = fleet_bus_publish,
     .has_lost = fleet_bus_has_lost,
+    .is_reachable = fleet_bus_is_reachable,
     .free = fleet_bus_free,
 };
 
