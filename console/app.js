@@ -6,9 +6,9 @@
  * URL: `?name=bob` joins at once, `&watch=alice,carol` also subscribes to their presence, and
  * `&chat=alice` opens the chat with a contact, `&group=team` that of a group.
  */
+import { TabMemory } from '/client/call.js';
 import { Names } from './names.js';
 import { MainScreen } from './main_screen.js';
-import { TabMemory } from './tab_memory.js';
 import { followWindowHeight } from './window_height.js';
 
 const SUGGESTIONS = 4;

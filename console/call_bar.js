@@ -10,6 +10,19 @@ const MEDIA = {
   failed: 'cannot reach the other side',
 };
 
+const ENDINGS = {
+  hangup: 'Call ended',
+  rejected: 'Declined',
+  cancelled: 'Call cancelled',
+  timeout: 'No answer',
+  busy: 'In another call',
+  unavailable: 'Cannot be reached now',
+  answered_elsewhere: 'Answered on another device',
+  disconnected: 'Connection lost',
+};
+
+const endingOf = ({ reason, error }) => ENDINGS[reason] ?? error?.message ?? ENDINGS.hangup;
+
 const byId = (id) => document.getElementById(id);
 
 export class CallBar {
@@ -28,6 +41,7 @@ export class CallBar {
 
   draw(call) {
     this.#call = call;
+    this.#play(call?.remoteStream ?? null);
     clearInterval(this.#ticker);
     this.#bar.hidden = call === null;
     if (call === null) {
@@ -45,15 +59,16 @@ export class CallBar {
     this.#announce(call);
   }
 
-  play(stream) {
-    const audio = byId('call-sound');
-    audio.srcObject = stream;
-    if (stream !== null) audio.play().catch(() => {}); // no sound device, or not allowed
-  }
-
   dispose() {
     clearInterval(this.#ticker);
     this.draw(null);
+  }
+
+  #play(stream) {
+    const audio = byId('call-sound');
+    if (audio.srcObject === stream) return;
+    audio.srcObject = stream;
+    if (stream !== null) audio.play().catch(() => {}); // no sound device, or not allowed
   }
 
   #drawButtons({ state, muted }) {
@@ -76,7 +91,7 @@ export class CallBar {
     if (call.state === 'calling') return 'ringing …';
     const spent = call.startedMs === null ? null : (call.endedMs ?? Date.now()) - call.startedMs;
     const time = spent === null ? [] : [clock(spent / 1000)];
-    if (call.state === 'ended') return [call.ending, ...time].join(' · ');
+    if (call.state === 'ended') return [endingOf(call), ...time].join(' · ');
     const quiet = call.silent ? ['no microphone'] : [];
     return [...time, ...(MEDIA[call.media] ? [MEDIA[call.media]] : []), ...quiet].join(' · ');
   }
@@ -86,7 +101,7 @@ export class CallBar {
     const state = `${call.peer} ${call.state}`;
     if (state === this.#shown) return;
     this.#shown = state;
-    const said = { active: 'Call answered', ended: call.ending }[call.state] ?? this.#describe(call);
+    const said = { active: 'Call answered', ended: endingOf(call) }[call.state] ?? this.#describe(call);
     byId('announcer').textContent = `${this.#nameOf(call.peer)}: ${said}`;
     const idle = document.activeElement === document.body; // do not take the focus while the user types
     if (call.state === 'incoming' && idle) byId('call-accept').focus();

@@ -4,11 +4,11 @@
  * A panel is a class that owns one part of the page. Panels do not use each other; this class
  * passes events from one to another.
  */
+import { Calls } from '/client/call.js';
 import { Rollcall, RollcallApi } from '/client/rollcall.js';
 import { Alerts } from './alerts.js';
 import { CallBar } from './call_bar.js';
 import { drawCallButton } from './call_button.js';
-import { Calls } from './calls.js';
 import { ChatPanel } from './chat_panel.js';
 import { Chats } from './chats.js';
 import { ConnectionPill } from './connection.js';
@@ -137,13 +137,8 @@ export class MainScreen {
       onMessage: (chat, message) => this.#alerts.showMessage(chat, message),
       onClosed: (chat) => this.#onGroupClosed(chat),
     });
-    this.#calls = new Calls({
-      client,
-      me,
-      memory: this.#memory,
-      onChange: (call) => this.#onCallChanged(call),
-      onRemote: (stream) => this.#callBar.play(stream),
-    });
+    this.#calls = new Calls(client, { memory: this.#memory });
+    this.#calls.subscribe(() => this.#onCallChanged(this.#calls.current));
     this.#alerts = new Alerts({
       nameOf: this.#nameOf,
       onTitle: this.#events.onTitle,
@@ -182,7 +177,7 @@ export class MainScreen {
       chats,
       nameOf: this.#nameOf,
       onOpen: (name) => this.#openChat(chats.with(name)),
-      onCall: (name) => this.#calls.ring(name),
+      onCall: (name) => this.#call(name),
       onRemove: attempt((name) => contacts.remove(name)),
       onBlock: attempt((name) => contacts.block(name)),
     });
@@ -225,13 +220,13 @@ export class MainScreen {
       chats,
       me,
       nameOf: this.#nameOf,
-      onCall: (name) => this.#calls.ring(name),
+      onCall: (name) => this.#call(name),
       onMembers: (chat) => this.#groupMembers.open(chat),
       onClosed: (chat) => this.#onChatClosed(chat),
     });
     this.#callBar = new CallBar({
       nameOf: this.#nameOf,
-      onAccept: () => this.#calls.accept(),
+      onAccept: () => this.#calls.accept().catch(() => {}), // the bar shows why
       onHangUp: () => this.#calls.hangUp(),
       onMute: (muted) => this.#calls.mute(muted),
     });
@@ -344,6 +339,11 @@ export class MainScreen {
     this.#drawChatLists();
     this.#drawCallButtons();
     this.#events.onChat(chat);
+  }
+
+  /** The call bar shows why a call is refused. */
+  #call(name) {
+    this.#calls.place(name).catch(() => {});
   }
 
   // --- Actions ------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 /** A program that uses the whole client; the compiler checks it against the types. */
 import { devToken, MessageList, Rollcall, RollcallApi, RollcallError } from 'rollcall';
+import { Calls, TabMemory } from 'rollcall/call';
+import type { CurrentCall } from 'rollcall/call';
 import type { Chat, Friend, ListedMessage, Message, Presence, Settings } from 'rollcall';
 
 const client = new Rollcall({ url: 'wss://example.org', getToken: () => devToken('alice') });
@@ -42,6 +44,19 @@ async function main(signal: AbortSignal): Promise<void> {
   });
   stop();
 }
+
+function draw(call: CurrentCall | null, video: HTMLVideoElement): void {
+  video.srcObject = call?.remoteStream ?? null;
+  if (call?.state === 'ended') console.log(call.reason === 'busy', call.error?.code, call.missed);
+}
+
+const memory = new TabMemory();
+const calls = new Calls(client, { memory });
+calls.subscribe(() => draw(calls.current, document.createElement('video')));
+void calls.place('bob', { video: true }).catch((error: RollcallError) => error.code);
+void calls.accept().then(() => calls.setCamera(true));
+calls.mute(!calls.current?.muted);
+console.log(new Rollcall({ token: 'token', deviceId: memory.deviceId }).deviceId);
 
 const api = new RollcallApi({ url: 'https://example.org', token: 'token' });
 void api.me().then((settings) => settings.avatar_url);

@@ -3,7 +3,7 @@
  *
  * A copy of a tab gets a copy of its storage too; only a reload may use what it finds there.
  */
-import { uniqueId } from '/client/util.js';
+import { uniqueId } from './util.js';
 
 const DEVICE_KEY = 'rollcall.device';
 const CALL_KEY = 'rollcall.call';
@@ -18,6 +18,7 @@ export class TabMemory {
     write(DEVICE_KEY, this.#kept.device);
   }
 
+  /** For `new Rollcall({ deviceId })`. */
   get deviceId() {
     return this.#kept.device;
   }
