@@ -20,15 +20,21 @@ static bool read_page_limit(const struct exchange *exchange, uint32_t *limit)
     return number >= 1 && number <= LEDGER_PAGE_MAX;
 }
 
+bool page_query_read_limit(struct exchange **exchange, uint32_t *limit)
+{
+    if (read_page_limit(*exchange, limit))
+        return true;
+    exchange_error(exchange, 400, ERROR_INVALID_MESSAGE, "limit must be from 1 to 1000");
+    return false;
+}
+
 bool page_query_read(struct exchange **exchange, uint32_t limit_default, struct page_query *out)
 {
     struct slice name = SLICE("after");
     out->limit = limit_default;
     out->after = SLICE_NONE;
-    if (!read_page_limit(*exchange, &out->limit)) {
-        exchange_error(exchange, 400, ERROR_INVALID_MESSAGE, "limit must be from 1 to 1000");
+    if (!page_query_read_limit(exchange, &out->limit))
         return false;
-    }
     if (!http1_query_find((*exchange)->head.target.query, name).data)
         return true;
     if (exchange_query(*exchange, name, out->after_bytes, sizeof(out->after_bytes), &out->after) &&

@@ -13,4 +13,7 @@ struct page_query {
 /* Reads both parameters; the limit is `limit_default` by default. Returns false after answering 400. */
 bool page_query_read(struct exchange **exchange, uint32_t limit_default, struct page_query *out);
 
+/* Reads the limit alone; *limit is the default. Returns false after answering 400. */
+bool page_query_read_limit(struct exchange **exchange, uint32_t *limit);
+
 #endif

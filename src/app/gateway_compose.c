@@ -226,7 +226,10 @@ static void compose_delivery(struct gateway *gateway)
         .arg = &gateway->sessions,
         .on_presence = push_received,
         .presence_arg = &gateway->presence,
+        .everyone = &gateway->everyone,
     };
+    everyone_init(&gateway->everyone, &gateway->router, &gateway->loop.wheel, &gateway->loop.clock,
+                  &gateway->metrics);
 }
 
 static void compose_verifier(struct gateway *gateway)
@@ -305,6 +308,7 @@ void gateway_free(struct gateway **gateway)
     call_plane_free(&freed->calls);
     typing_views_free(&freed->typing.views);
     socketio_context_free(&freed->socketio);
+    everyone_free(&freed->everyone);
     router_free(&freed->router);
     connection_context_free(&freed->sessions.connections);
     encoder_free(&freed->encoder);

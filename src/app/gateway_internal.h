@@ -56,6 +56,7 @@ struct gateway {
     struct socketio_context socketio;
     struct delivery delivery;
     struct delivery_receiver receiver;
+    struct everyone everyone;
     struct memory_pressure pressure;
     struct loop_task memory_check; /* soon after this worker has come to hold much more */
     struct wheel_timer housekeeping;

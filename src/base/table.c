@@ -128,3 +128,48 @@ void table_each(struct table *table, table_visit visit, void *arg)
         }
     }
 }
+
+/* ---- scanning ---- */
+
+/* A scan goes through the nodes in the order of their hashes read from the last bit to the first. A bucket holds the
+ * hashes with the same last bits, so it is a range in that order, and so is each half of it after the table has grown. */
+static uint32_t reverse_table_bits(uint32_t bits)
+{
+    bits = (bits & 0x55555555) << 1 | (bits >> 1 & 0x55555555);
+    bits = (bits & 0x33333333) << 2 | (bits >> 2 & 0x33333333);
+    bits = (bits & 0x0f0f0f0f) << 4 | (bits >> 4 & 0x0f0f0f0f);
+    return __builtin_bswap32(bits);
+}
+
+static void scan_table_bucket(const struct table_buckets *buckets, uint64_t from, uint64_t to,
+                              table_visit visit, void *arg)
+{
+    if (buckets->count == 0)
+        return;
+    struct table_node *node = *table_bucket_of(buckets, reverse_table_bits((uint32_t)from));
+    while (node) {
+        struct table_node *next = node->next;
+        uint32_t place = reverse_table_bits(node->hash);
+        if (place >= from && place < to)
+            visit(node, arg);
+        node = next;
+    }
+}
+
+bool table_scan(struct table *table, uint64_t *cursor, table_visit visit, void *arg)
+{
+    const uint64_t end = (uint64_t)UINT32_MAX + 1;
+    uint64_t width = end / table->current.count;
+    uint64_t from = *cursor;
+    if (from >= end)
+        return false;
+    *cursor = (from / width + 1) * width;
+    scan_table_bucket(&table->current, from, *cursor, visit, arg);
+    scan_table_bucket(&table->old, from, *cursor, visit, arg);
+    return *cursor < end;
+}
+
+uint64_t table_cursor_of(const struct table *table, struct slice key)
+{
+    return reverse_table_bits(table_hash_of(table, key));
+}

@@ -56,6 +56,13 @@ void table_insert(struct table *table, struct table_node *node, struct slice key
 /* The node must be in the table. */
 void table_remove(struct table *table, struct table_node *node);
 
+/* Visits a few nodes and moves the cursor, which begins at 0. Returns false when all were visited. A node that is in the
+ * table from the first call to the last is visited exactly once, however the table grows in between. `visit` as above. */
+bool table_scan(struct table *table, uint64_t *cursor, table_visit visit, void *arg);
+
+/* Returns the cursor from which a scan visits the nodes with this key's hash, and all that come after them. */
+uint64_t table_cursor_of(const struct table *table, struct slice key);
+
 /* Calls `visit` for every node. */
 void table_each(struct table *table, table_visit visit, void *arg);
 

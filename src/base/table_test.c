@@ -143,6 +143,47 @@ static void each_may_remove_the_visited_node(void **state)
     }
 }
 
+static void count_visit(struct table_node *node, void *arg)
+{
+    (void)arg;
+    CONTAINER_OF(node, struct entry, node)->visits++;
+}
+
+static void scan_visits_each_lasting_node_once_while_the_table_grows(void **state)
+{
+    enum { LASTING = 1000, COMING = 50000 };
+    struct table *table = *state;
+    uint32_t next = LASTING;
+    uint64_t cursor = 0;
+    for (uint32_t key = 0; key < LASTING; key++)
+        insert(table, key);
+    while (table_scan(table, &cursor, count_visit, NULL))
+        for (int i = 0; i < 40 && next < COMING; i++)
+            insert(table, next++);
+    assert_true(next > 10 * LASTING);
+    for (uint32_t key = 0; key < LASTING; key++)
+        assert_int_equal(find(table, key)->visits, 1);
+    assert_false(table_scan(table, &cursor, count_visit, NULL));
+}
+
+static void scan_from_a_key_visits_what_comes_after_it(void **state)
+{
+    enum { KEYS = 300 };
+    struct table *table = *state;
+    for (uint32_t key = 0; key < KEYS; key++)
+        insert(table, key);
+    for (uint32_t from = 0; from < KEYS; from++) {
+        uint64_t place = table_cursor_of(table, key_of(&from)), cursor = place;
+        while (table_scan(table, &cursor, count_visit, NULL))
+            continue;
+        for (uint32_t key = 0; key < KEYS; key++) {
+            struct entry *entry = find(table, key);
+            assert_int_equal(entry->visits, table_cursor_of(table, key_of(&key)) >= place);
+            entry->visits = 0;
+        }
+    }
+}
+
 static void empty_key_can_be_looked_up(void **state)
 {
     struct table *table = *state;
@@ -158,6 +199,8 @@ int main(void)
         with_table(node_removed_during_growth_is_not_found),
         with_table(table_agrees_with_a_model),
         with_table(each_may_remove_the_visited_node),
+        with_table(scan_visits_each_lasting_node_once_while_the_table_grows),
+        with_table(scan_from_a_key_visits_what_comes_after_it),
         with_table(empty_key_can_be_looked_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,7 +121,7 @@ static const struct setting table[] = {
     BYTES(gateway.http.max_body_bytes, "65536", 128, 1 << 30,
           "Largest body of an HTTP request."),
     BYTES(gateway.http.max_list_body_bytes, "2097152", 128, 1 << 30,
-          "Largest body of a request that carries a list of chat members: enough for 10,000 ids of 128 bytes."),
+          "Largest body of a request that carries a list, as of chat members, or goes to /v1/service: enough for 10,000 ids of 128 bytes."),
     COUNT(gateway.backpressure.inbound.rate_limit_per_second, "10", 1, COUNT_MAX,
           "Chat messages a connection may send per second."),
     COUNT(gateway.backpressure.inbound.rate_limit_burst, "20", 1, COUNT_MAX,

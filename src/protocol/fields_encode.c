@@ -213,6 +213,8 @@ static void fields_encode_change(struct buffer *out, const struct message *messa
 
 static void fields_encode_delivery(struct buffer *out, const struct message *message)
 {
+    if (message->event_name.len)
+        json_write_key_string(out, SLICE("event"), message->event_name);
     json_write_key(out, SLICE("data"));
     json_write_raw(out, message->data);
 }

@@ -262,7 +262,10 @@ struct message {
         struct chat_message chat_message;
         struct sync_response sync_response;
         struct contact_fields contact;
-        struct slice data; /* delivery, event_ack: raw JSON */
+        struct {                     /* delivery, event_ack */
+            struct slice data;       /* raw JSON */
+            struct slice event_name; /* of a delivery; empty: it has none */
+        };
         struct custom_event event;
         struct connection_closing closing;
         struct {

@@ -22,6 +22,10 @@ struct event_sending {
     uint64_t id;        /* the same on the sending and the receiving gateways */
     bool to_one_device; /* such an event is not kept for parked sessions */
     delivery_done done;
+    delivery_counted counted; /* instead of `done` */
+    const struct delivery_locals *locals;
+    struct id_list users; /* of a counted event, borrowed */
+    size_t user_count;    /* of them, those with a device */
     void *arg;
 };
 
@@ -75,11 +79,15 @@ static void event_sending_keep(const struct event_sending *sending, const struct
 static void event_sending_end(struct event_sending *sending, enum delivery_result result)
 {
     delivery_done done = sending->done;
+    delivery_counted counted = sending->counted;
+    size_t user_count = sending->user_count;
     void *arg = sending->arg;
     delivery_payload_end(&sending->payload);
     free(sending);
     if (done)
         done(arg, result);
+    else if (counted)
+        counted(arg, result, user_count);
 }
 
 /* Without routes. */
@@ -92,6 +100,65 @@ static enum delivery_result event_sending_broadcast(struct event_sending *sendin
                                                                         : DELIVERY_FAILED;
 }
 
+/* ---- counted events ---- */
+
+static bool event_sending_is_local(const struct event_sending *sending, struct slice user)
+{
+    return sending->locals->has(sending->locals->arg, user);
+}
+
+/* Without routes. */
+static enum delivery_result event_sending_count_locals(struct event_sending *sending)
+{
+    size_t count = sending->users.count;
+    for (size_t i = 0; i < count; i++)
+        if (!event_sending_is_local(sending, sending->users.ids[i]))
+            return DELIVERY_SKIPPED;
+    enum delivery_result result = event_sending_broadcast(sending);
+    sending->user_count = result == DELIVERY_SENT ? count : 0;
+    return result;
+}
+
+static void mark_routed_users(const struct event_sending *sending, const struct state_route *route,
+                              bool *marks)
+{
+    for (size_t i = 0; i < route->count; i++) {
+        const struct slice *user = id_list_sorted_find(&sending->users, route->users[i]);
+        if (user)
+            marks[user - sending->users.ids] = true;
+    }
+}
+
+/* Counts the users with a route, and serves those whom this gateway holds without one. */
+static enum delivery_result event_sending_count(struct event_sending *sending,
+                                                const struct state_routes *routes)
+{
+    size_t count = sending->users.count, missing = 0;
+    bool *routed = calloc(2 * count + 1, sizeof(*routed)), *routed_here = routed + count;
+    struct slice *locals = calloc(count + 1, sizeof(*locals));
+    struct slice here = sending->locals->gateway_id;
+    for (size_t i = 0; routed && locals && i < routes->count; i++) {
+        mark_routed_users(sending, &routes->items[i], routed);
+        if (slice_equal(routes->items[i].gateway_id, here))
+            mark_routed_users(sending, &routes->items[i], routed_here);
+    }
+    for (size_t i = 0; routed && locals && i < count; i++) {
+        if (!routed_here[i] && event_sending_is_local(sending, sending->users.ids[i])) {
+            locals[missing++] = sending->users.ids[i];
+            routed[i] = true;
+        }
+        sending->user_count += routed[i];
+    }
+    struct state_route route = {here, locals, missing};
+    if (missing)
+        delivery_payload_publish(&sending->payload,
+                                 &(struct state_routes){.items = &route, .count = 1});
+    enum delivery_result result = routed && locals ? DELIVERY_SENT : DELIVERY_FAILED;
+    free(routed);
+    free(locals);
+    return result;
+}
+
 static void on_event_routed(struct delivery_payload *payload, enum state_status status,
                             const struct state_routes *routes)
 {
@@ -101,12 +168,15 @@ static void on_event_routed(struct delivery_payload *payload, enum state_status 
     enum delivery_result result = DELIVERY_SENT;
     metrics_set(delivery->metrics, METRIC_BROADCAST_MODE, !is_routed);
     if (!is_routed) {
-        result = event_sending_broadcast(sending);
+        result = sending->counted ? event_sending_count_locals(sending)
+                                  : event_sending_broadcast(sending);
         metrics_add(delivery->metrics, METRIC_BROADCASTS, result == DELIVERY_SENT);
     } else {
         metrics_add(delivery->metrics, METRIC_FANOUT_SENT,
                     (int64_t)delivery_payload_publish(payload, routes));
         event_sending_keep(sending, routes->parked, routes->parked_count);
+        if (sending->counted)
+            result = event_sending_count(sending, routes);
         if (bus_has_lost(payload->bus))
             metrics_add(delivery->metrics, METRIC_BROADCASTS,
                         delivery_payload_broadcast(payload, BUS_TOPIC_LOST));
@@ -122,8 +192,8 @@ static uint64_t delivery_next_event_id(struct delivery *delivery)
     return XXH3_64bits_withSeed(parts, sizeof(parts), delivery->seed);
 }
 
-/* Writes the event without its users. `device_id` SLICE_NONE: to all devices. Returns NULL when out of memory. */
-static struct event_sending *event_sending_make(struct delivery *delivery,
+/* Writes an event of this kind without its users. `device_id` SLICE_NONE: to all devices. Returns NULL when out of memory. */
+static struct event_sending *event_sending_make(struct delivery *delivery, enum delivery_kind kind,
                                                 const struct message *message,
                                                 const struct ulid *except, struct slice device_id)
 {
@@ -139,7 +209,7 @@ static struct event_sending *event_sending_make(struct delivery *delivery,
     sending->delivery = delivery;
     sending->name = message_name(message);
     sending->to_one_device = device_id.len > 0;
-    delivery_payload_begin(&sending->payload, DELIVERY_EVENT);
+    delivery_payload_begin(&sending->payload, kind);
     json_write_key_string(head, SLICE("type"), sending->name);
     json_write_key(head, SLICE("fields"));
     sending->fields_at = head->len;
@@ -183,7 +253,8 @@ void delivery_send_then(struct delivery *delivery, const struct slice *users, si
                         const struct message *message, const struct ulid *except,
                         delivery_done done, void *arg)
 {
-    struct event_sending *sending = event_sending_make(delivery, message, except, SLICE_NONE);
+    struct event_sending *sending =
+        event_sending_make(delivery, DELIVERY_EVENT, message, except, SLICE_NONE);
     if (!sending) {
         if (done)
             done(arg, DELIVERY_FAILED);
@@ -192,6 +263,44 @@ void delivery_send_then(struct delivery *delivery, const struct slice *users, si
     sending->done = done;
     sending->arg = arg;
     event_sending_route(sending, users, count);
+}
+
+void delivery_send_counted(struct delivery *delivery, const struct slice *users, size_t count,
+                           const struct message *message, const struct delivery_locals *locals,
+                           delivery_counted done, void *arg)
+{
+    struct event_sending *sending =
+        event_sending_make(delivery, DELIVERY_EVENT, message, NULL, SLICE_NONE);
+    if (!sending) {
+        done(arg, DELIVERY_FAILED, 0);
+        return;
+    }
+    sending->counted = done;
+    sending->locals = locals;
+    sending->users = (struct id_list){users, count};
+    sending->arg = arg;
+    event_sending_route(sending, users, count);
+}
+
+bool delivery_send_everyone(struct delivery *delivery, const struct slice *gateway_ids,
+                            size_t count, const struct message *message)
+{
+    struct event_sending *sending =
+        event_sending_make(delivery, DELIVERY_EVERYONE, message, NULL, SLICE_NONE);
+    struct slice nobody = SLICE_NONE;
+    bool is_written = sending && !sending->payload.head.failed;
+    for (size_t i = 0; is_written && i < count; i++) {
+        struct state_route route = {gateway_ids[i], &nobody, 0};
+        delivery_payload_publish(&sending->payload,
+                                 &(struct state_routes){.items = &route, .count = 1});
+    }
+    if (is_written && bus_has_lost(delivery->bus)) {
+        sending->payload.users = (struct id_list){&nobody, 0};
+        delivery_payload_broadcast(&sending->payload, BUS_TOPIC_LOST);
+    }
+    if (sending)
+        event_sending_end(sending, DELIVERY_SENT);
+    return is_written;
 }
 
 void delivery_send(struct delivery *delivery, const struct slice *users, size_t count,
@@ -203,7 +312,8 @@ void delivery_send(struct delivery *delivery, const struct slice *users, size_t 
 void delivery_send_device(struct delivery *delivery, struct slice user_id, struct slice device_id,
                           const struct message *message)
 {
-    struct event_sending *sending = event_sending_make(delivery, message, NULL, device_id);
+    struct event_sending *sending =
+        event_sending_make(delivery, DELIVERY_EVENT, message, NULL, device_id);
     if (sending)
         event_sending_route(sending, &user_id, 1);
 }

@@ -16,6 +16,7 @@
  *   {"kind":"event", "type":"call_signal", "fields":{…}, "device":"<device_id>", "id":"<16 hex>", "users":["a"]}
  *   {"kind":"event", "type":"message", "fields":{…}, "except":…, "chat":"<chat_id>", "sequence":47, "id":…, "users":["a","b"]}
  *   {"kind":"close", "conn_id":"<conn_id>", "reason":"admin", "users":["a"]}     closes a connection
+ *   {"kind":"everyone", "type":"delivery", "fields":{…}, "id":…, "users":[]}     to everyone there, at a pace
  *
  * Every event carries an id, so that no two payloads are equal: the bus compares bytes to recognise two
  * copies of one event that it sent by two paths. The id of a chat message is made of the random bits of its
@@ -74,7 +75,29 @@ void delivery_send_then(struct delivery *delivery, const struct slice *users, si
                         const struct message *message, const struct ulid *except,
                         delivery_done done, void *arg);
 
-/* The same, to the connections of one device of a user. */
+/* Who of the users is connected to this very gateway, whatever the state store knows; borrowed for the call. */
+struct delivery_locals {
+    struct slice gateway_id;
+    bool (*has)(void *arg, struct slice user_id);
+    void *arg;
+};
+
+typedef void (*delivery_counted)(void *arg, enum delivery_result result, size_t users);
+
+/* The same for a sender who must know: `done` gets how many users have at least one device. Users whom this gateway holds
+ * are served even without a route. While routes are unknown, the event is broadcast if this gateway holds all the users;
+ * otherwise it is skipped: nothing was sent. The users, which differ and are sorted by bytes, and the locals are
+ * borrowed until `done`, which runs exactly once. */
+void delivery_send_counted(struct delivery *delivery, const struct slice *users, size_t count,
+                           const struct message *message, const struct delivery_locals *locals,
+                           delivery_counted done, void *arg);
+
+/* Sends a message to everyone who is connected to these gateways (everyone.h), one publication for each, and to those
+ * gateways that the state store has lost. Returns false when out of memory: nothing was sent. */
+bool delivery_send_everyone(struct delivery *delivery, const struct slice *gateway_ids,
+                            size_t count, const struct message *message);
+
+/* The same as delivery_send(), to the connections of one device of a user. */
 void delivery_send_device(struct delivery *delivery, struct slice user_id, struct slice device_id,
                           const struct message *message);
 

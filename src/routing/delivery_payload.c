@@ -12,6 +12,7 @@ struct slice delivery_kind_name(enum delivery_kind kind)
         [DELIVERY_EVENT] = {"event", 5},
         [DELIVERY_CLOSE] = {"close", 5},
         [DELIVERY_PRESENCE] = {"presence", 8},
+        [DELIVERY_EVERYONE] = {"everyone", 8},
     };
     return names[kind];
 }

@@ -7,6 +7,7 @@
  *   {"kind":"event", …, "users":["a","b"]}      delivery.h
  *   {"kind":"close", …, "users":["a"]}          delivery.h
  *   {"kind":"presence", …, "users":["a","b"]}   presence/push.h
+ *   {"kind":"everyone", …, "users":[]}          everyone.h
  *
  * A sender embeds a `struct delivery_payload` in its own struct and calls, in this order:
  *
@@ -33,7 +34,13 @@
 
 enum { DELIVERY_TOPIC_BYTES_MAX = GATEWAY_ID_BYTES_MAX + 16, DELIVERY_ID_TEXT_LEN = 16 };
 
-enum delivery_kind { DELIVERY_EVENT, DELIVERY_CLOSE, DELIVERY_PRESENCE, DELIVERY_KINDS };
+enum delivery_kind {
+    DELIVERY_EVENT,
+    DELIVERY_CLOSE,
+    DELIVERY_PRESENCE,
+    DELIVERY_EVERYONE,
+    DELIVERY_KINDS
+};
 
 struct delivery_payload;
 

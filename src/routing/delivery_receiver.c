@@ -173,12 +173,26 @@ static bool delivery_receive_presence(struct delivery_receiver *receiver, struct
     return !receiver->on_presence || receiver->on_presence(receiver->presence_arg, json);
 }
 
+/* Nobody keeps the event for parked sessions, so they cannot be recovered. */
+static bool delivery_receive_everyone(struct delivery_receiver *receiver, struct json *json)
+{
+    struct received_event event = {0};
+    if (!received_event_parse(json, &event))
+        return false;
+    if (receiver->recovery)
+        recovery_invalidate(receiver->recovery);
+    if (receiver->everyone)
+        everyone_begin(receiver->everyone, event.type, event.fields, received_event_id(&event));
+    return true;
+}
+
 static bool delivery_receive_kind(struct delivery_receiver *receiver, struct json *json)
 {
     static bool (*const receivers[DELIVERY_KINDS])(struct delivery_receiver *, struct json *) = {
         [DELIVERY_EVENT] = delivery_receive_event,
         [DELIVERY_CLOSE] = delivery_receive_close,
         [DELIVERY_PRESENCE] = delivery_receive_presence,
+        [DELIVERY_EVERYONE] = delivery_receive_everyone,
     };
     struct slice key, name;
     json_object(json);

@@ -1,7 +1,8 @@
 /*
  * The receiving half of delivery (delivery.h): a payload that came to this gateway goes to its own sockets.
  *
- * One reader per kind of payload (delivery_payload.h); "presence" is passed on to the presence plane. A chat message
+ * One reader per kind of payload (delivery_payload.h); "presence" is passed on to the presence plane,
+ * "everyone" to everyone.h. A chat message
  * that was received lately is dropped. An event for a user whose session was cut here a moment ago, or is coming back
  * just now, is kept (store/recovery_store.h).
  *
@@ -13,6 +14,7 @@
 #include "base/seen.h"
 #include "base/ulid.h"
 #include "metrics/metrics.h"
+#include "routing/everyone.h"
 #include "routing/router.h"
 #include "store/recovery_store.h"
 
@@ -39,7 +41,8 @@ struct delivery_receiver {
     /* Receives the payloads of the presence plane; NULL: they are dropped. */
     delivery_presence_hook on_presence;
     void *presence_arg;
-    struct seen seen; /* chat messages received lately */
+    struct seen seen;          /* chat messages received lately */
+    struct everyone *everyone; /* NULL: events for everyone are dropped */
 };
 
 /* Receives a payload of any kind: of this gateway's own topic, or a broadcast (BUS_TOPIC_ALL). A broadcast also

@@ -410,6 +410,101 @@ static void sent_event_arrives_unchanged(void **state)
                         "{\"type\":\"delivery\",\"data\":{\"quote\":\"\\\"\\u0000\"}}");
 }
 
+/* ---- counted ---- */
+
+struct counted {
+    int result;
+    size_t users;
+    const char *local; /* the user whom this gateway holds; NULL: nobody */
+};
+
+static void note_counted(void *arg, enum delivery_result result, size_t users)
+{
+    struct counted *counted = arg;
+    assert_int_equal(counted->result, -1); /* it runs once */
+    counted->result = (int)result;
+    counted->users = users;
+}
+
+static bool is_counted_local(void *arg, struct slice user_id)
+{
+    struct counted *counted = arg;
+    return counted->local && slice_is(user_id, counted->local);
+}
+
+static struct counted send_counted(struct delivery_fixture *fixture, const struct slice *users,
+                                   size_t count, const char *local)
+{
+    struct counted counted = {.result = -1, .local = local};
+    struct delivery_locals locals = {SLICE("gw-3"), is_counted_local, &counted};
+    struct message message = {
+        .type = MESSAGE_DELIVERY, .data = SLICE("1"), .event_name = SLICE("sale")};
+    delivery_send_counted(&fixture->delivery, users, count, &message, &locals, note_counted,
+                          &counted);
+    return counted;
+}
+
+static void counted_event_tells_how_many_users_have_a_device(void **state)
+{
+    struct delivery_fixture *fixture = *state;
+    struct slice users[] = {SLICE("alice"), SLICE("bob"), SLICE("carol")};
+    struct counted counted = send_counted(fixture, users, 3, NULL);
+    assert_int_equal(counted.result, DELIVERY_SENT);
+    assert_int_equal(counted.users, 2); /* alice is on two gateways */
+    assert_int_equal(fixture->published_count, 2);
+    receive(fixture, fixture->payloads[0]);
+    assert_string_equal(fixture->alice_phone.last,
+                        "{\"type\":\"delivery\",\"event\":\"sale\",\"data\":1}");
+}
+
+static void counted_event_reaches_a_local_user_without_a_route(void **state)
+{
+    struct delivery_fixture *fixture = *state;
+    struct slice users[] = {SLICE("bob"), SLICE("carol")};
+    struct counted counted = send_counted(fixture, users, 2, "carol");
+    assert_int_equal(counted.users, 2);
+    assert_int_equal(fixture->published_count, 2);
+    assert_string_equal(fixture->topics[1], "server:gw-3:deliver");
+    assert_non_null(strstr(fixture->payloads[1], "\"users\":[\"carol\"]"));
+}
+
+static void counted_event_without_routes_is_sent_only_to_local_users(void **state)
+{
+    struct delivery_fixture *fixture = *state;
+    struct slice users[] = {SLICE("bob"), SLICE("carol")};
+    fixture->store_is_down = true;
+    struct counted counted = send_counted(fixture, users, 2, "carol");
+    assert_int_equal(counted.result, DELIVERY_SKIPPED);
+    assert_int_equal(counted.users, 0);
+    assert_int_equal(fixture->published_count, 0);
+    counted = send_counted(fixture, users + 1, 1, "carol");
+    assert_int_equal(counted.result, DELIVERY_SENT);
+    assert_int_equal(counted.users, 1);
+    assert_string_equal(fixture->topics[0], "broadcast");
+}
+
+static void event_for_everyone_is_one_publication_per_gateway(void **state)
+{
+    struct delivery_fixture *fixture = *state;
+    struct slice gateways[] = {SLICE("gw-1"), SLICE("gw-2")};
+    struct message message = {.type = MESSAGE_DELIVERY, .data = SLICE("1")};
+    struct clock clock = {.now_ms = 1000};
+    struct wheel wheel;
+    struct everyone everyone;
+    wheel_init(&wheel, clock.now_ms);
+    everyone_init(&everyone, &fixture->router, &wheel, &clock, &fixture->metrics);
+    fixture->receiver.everyone = &everyone;
+    assert_true(delivery_send_everyone(&fixture->delivery, gateways, 2, &message));
+    assert_int_equal(fixture->published_count, 2);
+    assert_string_equal(fixture->topics[1], "server:gw-2:deliver");
+    receive(fixture, fixture->payloads[0]);
+    expect_got(fixture, 0, 0, 0); /* at its pace */
+    wheel_advance(&wheel, clock.now_ms + EVERYONE_STEP_MS, 10);
+    expect_got(fixture, 1, 1, 1);
+    assert_string_equal(fixture->bob_phone.last, "{\"type\":\"delivery\",\"data\":1}");
+    everyone_free(&everyone);
+}
+
 #define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, fixture_begin, fixture_end)
 
 int main(void)
@@ -437,6 +532,10 @@ int main(void)
         WITH_FIXTURE(invalid_payloads_are_dropped),
         WITH_FIXTURE(presence_payload_goes_to_the_presence_plane),
         WITH_FIXTURE(sent_event_arrives_unchanged),
+        WITH_FIXTURE(counted_event_tells_how_many_users_have_a_device),
+        WITH_FIXTURE(counted_event_reaches_a_local_user_without_a_route),
+        WITH_FIXTURE(counted_event_without_routes_is_sent_only_to_local_users),
+        WITH_FIXTURE(event_for_everyone_is_one_publication_per_gateway),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,6 +114,13 @@ struct state_history {
     const char *cause;
 };
 
+/* A page of the users who are online or away. */
+struct state_online {
+    const struct slice *users;
+    size_t count;
+    struct slice next; /* where the next page begins; empty: this is the last one */
+};
+
 struct state_store;
 
 typedef void (*state_transition_done)(void *arg, enum state_status status,
@@ -133,6 +140,10 @@ typedef void (*state_history_done)(void *arg, enum state_status status,
                                    const struct state_history *history, size_t count);
 typedef void (*state_gateways_done)(void *arg, enum state_status status,
                                     const struct gateway_info *gateways, size_t count);
+
+typedef void (*state_online_done)(void *arg, enum state_status status,
+                                  const struct state_online *page);
+typedef void (*state_count_done)(void *arg, enum state_status status, size_t count);
 
 struct state_store_operations {
     void (*open)(struct state_store *store, const struct lease *lease, state_transition_done done,
@@ -158,6 +169,9 @@ struct state_store_operations {
     void (*reap)(struct state_store *store, size_t max, state_transitions_done done, void *arg);
     void (*put_gateway)(struct state_store *store, const struct gateway_info *info);
     void (*gateways)(struct state_store *store, state_gateways_done done, void *arg);
+    void (*online)(struct state_store *store, struct slice after, size_t limit,
+                   state_online_done done, void *arg);
+    void (*count_online)(struct state_store *store, state_count_done done, void *arg);
     bool (*available)(struct state_store *store);
     void (*free)(struct state_store *store);
 };
@@ -265,6 +279,25 @@ static inline void state_put_gateway(struct state_store *store, const struct gat
 static inline void state_gateways(struct state_store *store, state_gateways_done done, void *arg)
 {
     store->operations->gateways(store, done, arg);
+}
+
+enum { STATE_ONLINE_PAGE_MAX = 1000, STATE_ONLINE_NEXT_MAX = 192 };
+
+/* Lists at most `limit` (1 to STATE_ONLINE_PAGE_MAX) of the users who are online or away, in an order of the store's
+ * own, from the place `after` on, which is the `next` of an earlier page, or empty for the first one. A user who stays
+ * online is on one of the pages; on a store in Redis perhaps on two while many come. A page may have fewer users than
+ * `limit` and not be the last one. Its cost is bounded by `limit`, however many are online. `page` is NULL unless the
+ * status is STATE_OK. */
+static inline void state_online(struct state_store *store, struct slice after, size_t limit,
+                                state_online_done done, void *arg)
+{
+    store->operations->online(store, after, limit, done, arg);
+}
+
+/* Counts the users who are online or away. */
+static inline void state_count_online(struct state_store *store, state_count_done done, void *arg)
+{
+    store->operations->count_online(store, done, arg);
 }
 
 /* Whether the store answers; new connections are refused while it does not. */

@@ -450,6 +450,44 @@ size_t harness_gateways(struct harness *harness, size_t port)
     return harness->count;
 }
 
+static void on_online_listed(void *arg, enum state_status status, const struct state_online *page)
+{
+    struct harness *harness = arg;
+    note_answer(harness, status, page->count);
+    for (size_t i = 0; i < page->count; i++)
+        harness->online[i] = copy_text(harness, page->users[i]);
+    harness->next = copy_text(harness, page->next);
+}
+
+size_t harness_online(struct harness *harness, size_t port, struct slice after, size_t limit)
+{
+    char place[STATE_ONLINE_NEXT_MAX]; /* the last answer is dropped when an operation begins */
+    assert_true(after.len <= sizeof(place));
+    if (after.len)
+        memcpy(place, after.data, after.len);
+    begin_operation(harness);
+    state_online(harness->ports[port], (struct slice){place, after.len}, limit, on_online_listed,
+                 harness);
+    await_answer(harness);
+    assert_true(harness->count <= limit);
+    return harness->count;
+}
+
+static void on_online_counted(void *arg, enum state_status status, size_t count)
+{
+    struct harness *harness = arg;
+    note_answer(harness, status, 0);
+    harness->count = count;
+}
+
+size_t harness_count_online(struct harness *harness, size_t port)
+{
+    begin_operation(harness);
+    state_count_online(harness->ports[port], on_online_counted, harness);
+    await_answer(harness);
+    return harness->count;
+}
+
 void harness_put_gateway(struct harness *harness, size_t port, struct gateway_info info)
 {
     state_put_gateway(harness->ports[port], &info);

@@ -43,6 +43,8 @@ struct harness {
     struct lease leases[HARNESS_ANSWERS_MAX];
     struct gateway_info gateways[HARNESS_ANSWERS_MAX];
     struct state_history history[HARNESS_ANSWERS_MAX];
+    struct slice online[HARNESS_ANSWERS_MAX];
+    struct slice next;                                /* of a page of users who are online */
     struct harness_route routes[HARNESS_ANSWERS_MAX]; /* one for each user on each gateway */
     size_t count;
     char texts[1 << 18];
@@ -94,6 +96,11 @@ size_t harness_reap(struct harness *harness, size_t port, size_t max);
 size_t harness_leases(struct harness *harness, size_t port, struct slice user);
 size_t harness_history(struct harness *harness, size_t port, struct slice user);
 size_t harness_gateways(struct harness *harness, size_t port);
+
+/* Returns how many users of this page are then in harness->online; harness->next is where the next one begins. */
+size_t harness_online(struct harness *harness, size_t port, struct slice after, size_t limit);
+size_t harness_count_online(struct harness *harness, size_t port);
+
 void harness_put_gateway(struct harness *harness, size_t port, struct gateway_info info);
 
 /* Returns the number of pairs of user and gateway; harness_routed() then returns whether one of them is this user

@@ -205,6 +205,59 @@ static struct slice write_user_id(char text[16], unsigned number)
     return (struct slice){text, (size_t)snprintf(text, 16, "user-%u", number)};
 }
 
+/* Lists all pages; counts each user by number. Returns how many pages there were. */
+static unsigned list_online_pages(struct harness *harness, size_t limit, unsigned *seen)
+{
+    char place[STATE_ONLINE_NEXT_MAX];
+    struct slice after = SLICE_NONE;
+    unsigned pages = 0;
+    do {
+        size_t count = harness_online(harness, pages % HARNESS_PORTS, after, limit);
+        for (size_t i = 0; i < count; i++) {
+            unsigned number;
+            char text[16] = {0};
+            assert_true(harness->online[i].len < sizeof(text));
+            memcpy(text, harness->online[i].data, harness->online[i].len);
+            assert_int_equal(sscanf(text, "user-%u", &number), 1);
+            seen[number]++;
+        }
+        after = harness->next;
+        if (after.len)
+            after.data = memcpy(place, after.data, after.len);
+        assert_true(++pages < 1000);
+    } while (after.len);
+    return pages;
+}
+
+void state_store_suite_users_who_are_online_are_listed_in_pages(void **state)
+{
+    enum { USERS = 400 };
+    struct harness *harness = *state;
+    static const size_t limits[] = {1, 7, 100, HARNESS_ANSWERS_MAX};
+    char text[16];
+    assert_int_equal(harness_online(harness, 0, SLICE_NONE, 10), 0);
+    assert_int_equal(harness->next.len, 0);
+    assert_int_equal(harness_count_online(harness, 0), 0);
+    for (unsigned few = 20, i = 0; few <= USERS; few = few == 20 ? USERS : USERS + 1) {
+        for (; i < few; i++)
+            harness_open(harness, i % HARNESS_PORTS, write_user_id(text, i), i, i % 3 == 0);
+        for (size_t limit = few == 20 ? 0 : 1; limit < 4; limit++) {
+            unsigned seen[USERS] = {0};
+            list_online_pages(harness, limits[limit], seen);
+            for (unsigned user = 0; user < few; user++)
+                assert_int_equal(seen[user], 1);
+        }
+        assert_int_equal(harness_count_online(harness, 1), few);
+    }
+    unsigned seen[USERS] = {0};
+    for (unsigned i = 0; i < USERS; i += 2)
+        harness_close(harness, i % HARNESS_PORTS, write_user_id(text, i), i);
+    list_online_pages(harness, 50, seen);
+    for (unsigned user = 0; user < USERS; user++)
+        assert_int_equal(seen[user], user % 2);
+    assert_int_equal(harness_count_online(harness, 2), USERS / 2);
+}
+
 void state_store_suite_many_users_are_opened_read_and_reaped(void **state)
 {
     enum { BATCH = 250 };

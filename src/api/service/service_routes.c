@@ -1,6 +1,8 @@
 #include "api/service/service_routes.h"
 
 const struct http_route SERVICE_ROUTES[] = {
+    {HTTP1_POST, "/v1/service/deliver", REST_SERVICE, service_deliver_post},
+    {HTTP1_GET, "/v1/service/online", REST_SERVICE, service_online_get},
     {HTTP1_GET, "/v1/service/presence", REST_SERVICE, service_presence_get},
     {HTTP1_PUT, "/v1/service/contacts/{user}/{other}", REST_SERVICE, service_contact_put},
     {HTTP1_DELETE, "/v1/service/contacts/{user}/{other}", REST_SERVICE, service_contact_delete},

@@ -3,7 +3,7 @@
  *
  * Every route needs scope `service` (REST_SERVICE, api/api_access.h), and every request names whom it acts for: in its
  * path or its body. The user of the token is nobody here. One file of this folder for each resource; errors are those of
- * api/api_context.h and service_error().
+ * api/api_context.h and service_refuse().
  */
 #ifndef ROLLCALL_API_SERVICE_SERVICE_ROUTES_H
 #define ROLLCALL_API_SERVICE_SERVICE_ROUTES_H
@@ -20,6 +20,8 @@ void service_refuse(struct exchange **exchange, const char *problem);
 bool service_read_user(struct exchange **exchange, size_t parameter, struct slice *user);
 
 /* The handlers, one file for each resource. */
+void service_deliver_post(struct exchange *exchange);
+void service_online_get(struct exchange *exchange);
 void service_presence_get(struct exchange *exchange);
 void service_contact_put(struct exchange *exchange);
 void service_contact_delete(struct exchange *exchange);

@@ -4,8 +4,9 @@
  * Incoming: an event is a native command under its own name with an object of its fields, or an event that is
  * customary among users of Socket.IO (CUSTOMARY_COMMANDS), with customary field names (roomId, callId).
  * Outgoing: a message is an event under its own name; if there is a customary event for it, that follows
- * (write_customary_event()). The reply to an event that requests an acknowledgement is the acknowledgement,
- * one object with `type`. An event of any other name is for the application (MESSAGE_EVENT), with all its arguments.
+ * (write_customary_event()). A delivery with an event's name is that event. The reply to an event that requests an
+ * acknowledgement is the acknowledgement, one object with `type`. An event of any other name is for the application
+ * (MESSAGE_EVENT), with all its arguments.
  *
  * The message id of such an event is its digits after ACK_MARK, with which no id in JSON begins.
  */
@@ -180,6 +181,25 @@ static const struct customary_event CALL_EVENTS[] = {
 
 enum { CALL_EVENT_COUNT = sizeof(CALL_EVENTS) / sizeof(CALL_EVENTS[0]) };
 
+/* An application's event, relayed as a delivery that begins with its name: the event has that name and the data as its
+ * argument. Returns false for a delivery without a name. */
+static bool write_named_event(struct slice fields, struct buffer *out)
+{
+    struct json json;
+    struct slice key, name, data;
+    json_init(&json, (char *)fields.data, fields.len);
+    json_object(&json);
+    if (!json_member(&json, &key) || !slice_is(key, "event") || !json_raw(&json, &name) ||
+        !json_member(&json, &key) || !json_raw(&json, &data))
+        return false;
+    buffer_append_text(out, "42[");
+    buffer_append_slice(out, name);
+    buffer_append_byte(out, ',');
+    buffer_append_slice(out, data);
+    buffer_append_byte(out, ']');
+    return true;
+}
+
 /* Copies the JSON members and renames the call's id. Values stay raw and our own keys have no escapes, so reading
  * does not change the text. */
 static void write_call_event(struct slice fields, const char *name, struct buffer *out)
@@ -238,7 +258,8 @@ static void socketio_encode(const struct message *message, struct buffer *out)
         json_write_key_string(out, SLICE("type"), message_name(message));
         fields_encode(out, message);
         end_socketio_event(out);
-    } else {
+    } else if (message->type != MESSAGE_RELAY || !slice_is(message->relay.name, "delivery") ||
+               !write_named_event(message->relay.fields, out)) {
         begin_socketio_event(out, message_name(message));
         fields_encode(out, message);
         end_socketio_event(out);

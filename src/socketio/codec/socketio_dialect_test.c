@@ -166,6 +166,18 @@ static void a_message_with_a_customary_event_is_followed_by_it(void **unused)
                           "\"reason\":\"hangup\"}]");
 }
 
+static void a_delivery_with_a_name_is_the_event_of_that_name(void **unused)
+{
+    (void)unused;
+    char named[] = "{\"event\":\"a\\nb\",\"data\":[1,{\"a\":2}]}";
+    struct message delivery = {.type = MESSAGE_RELAY,
+                               .relay = {.name = SLICE("delivery"), .fields = slice_of(named)}};
+    expect_encoded(&delivery, "42[\"a\\nb\",[1,{\"a\":2}]]");
+    char unnamed[] = "{\"data\":{\"event\":1}}";
+    delivery.relay.fields = slice_of(unnamed);
+    expect_encoded(&delivery, "42[\"delivery\",{\"data\":{\"event\":1}}]");
+}
+
 static void presence_announcements_are_named_by_their_change_source(void **unused)
 {
     (void)unused;
@@ -221,6 +233,7 @@ int main(void)
         cmocka_unit_test(a_customary_event_is_read_as_its_command),
         cmocka_unit_test(an_answer_is_an_acknowledgement_if_asked_for_else_an_event),
         cmocka_unit_test(a_message_with_a_customary_event_is_followed_by_it),
+        cmocka_unit_test(a_delivery_with_a_name_is_the_event_of_that_name),
         cmocka_unit_test(presence_announcements_are_named_by_their_change_source),
         cmocka_unit_test(a_message_of_two_events_is_two_frames_in_one_blob),
     };

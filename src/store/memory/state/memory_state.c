@@ -212,6 +212,8 @@ static const struct state_store_operations MEMORY_STATE_OPERATIONS = {
     .reap = memory_state_reap,
     .put_gateway = memory_state_put_gateway,
     .gateways = memory_state_gateways,
+    .online = memory_state_online,
+    .count_online = memory_state_count_online,
     .available = memory_state_available,
     .free = memory_state_free_port,
 };

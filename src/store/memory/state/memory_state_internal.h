@@ -1,6 +1,6 @@
 /*
  * The parts of the state store in memory, for its own files: memory_state.c (leases and reaping),
- * memory_state_read.c (reading) and memory_state_gateways.c.
+ * memory_state_read.c (reading), memory_state_online.c (who is online) and memory_state_gateways.c.
  *
  * A user's shard is locked while it is read or changed, and never while a completion runs. Gateways have a lock
  * of their own. A gateway's id never changes once entered, so it may be read without the lock.
@@ -60,11 +60,16 @@ static inline struct memory_shard *memory_state_lock(struct memory_state *state,
     return &state->shards[index].shard;
 }
 
+static inline size_t memory_state_shard_of(const struct memory_state *state, struct slice user_id)
+{
+    uint64_t hash = XXH3_64bits_withSeed(user_id.data, user_id.len, state->options.hash_seed);
+    return (hash >> 32) % MEMORY_SHARDS;
+}
+
 static inline struct memory_shard *memory_state_lock_user(struct memory_state *state,
                                                           struct slice user_id)
 {
-    uint64_t hash = XXH3_64bits_withSeed(user_id.data, user_id.len, state->options.hash_seed);
-    return memory_state_lock(state, (hash >> 32) % MEMORY_SHARDS);
+    return memory_state_lock(state, memory_state_shard_of(state, user_id));
 }
 
 static inline void memory_state_unlock(struct memory_shard *shard)
@@ -91,5 +96,11 @@ void memory_state_find(struct state_store *store, const struct ulid *conn_id, st
                        void *arg);
 void memory_state_history(struct state_store *store, struct slice user_id, state_history_done done,
                           void *arg);
+
+/* ---- who is online ---- */
+
+void memory_state_online(struct state_store *store, struct slice after, size_t limit,
+                         state_online_done done, void *arg);
+void memory_state_count_online(struct state_store *store, state_count_done done, void *arg);
 
 #endif

@@ -149,6 +149,8 @@ static const struct state_store_operations OPERATIONS = {
     .reap = redis_state_reap,
     .put_gateway = redis_state_put_gateway,
     .gateways = redis_state_gateways,
+    .online = redis_state_online,
+    .count_online = redis_state_count_online,
     .available = redis_state_available,
     .free = redis_state_free,
 };

@@ -6,6 +6,7 @@
  *   redis_state_renew.c     many leases at a time
  *   redis_state_read.c      presence and routes of many users
  *   redis_state_explain.c   leases and history of one user
+ *   redis_state_online.c    who is online
  *   redis_state_reap.c      expired leases and graces
  *   redis_state_gateways.c  this gateway's record; claims and fencing
  *   redis_state_fleet.c     the records of all gateways
@@ -164,6 +165,12 @@ void redis_state_find(struct state_store *store, const struct ulid *conn_id, sta
                       void *arg);
 void redis_state_history(struct state_store *store, struct slice user_id, state_history_done done,
                          void *arg);
+
+/* ---- redis_state_online.c ---- */
+
+void redis_state_online(struct state_store *store, struct slice after, size_t limit,
+                        state_online_done done, void *arg);
+void redis_state_count_online(struct state_store *store, state_count_done done, void *arg);
 
 /* ---- redis_state_reap.c ---- */
 
