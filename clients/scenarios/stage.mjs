@@ -1,6 +1,6 @@
 /** What one scenario runs on: a server, its users' networks and tokens, and the clients of the driver. */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AMPLE_RATES, makeChat } from '../../tests/e2e/support/chats.mjs';
@@ -113,7 +113,10 @@ export class Stage {
 
   async #writeToken(actor) {
     const ttlSeconds = this.#scenario.token_ttl_seconds ?? TOKEN_TTL_SECONDS;
-    const write = async () => writeFile(actor.tokenFile, await this.#server.token(userOf(actor.name), { ttlSeconds }));
+    const write = async () => {
+      await writeFile(`${actor.tokenFile}.new`, await this.#server.token(userOf(actor.name), { ttlSeconds }));
+      await rename(`${actor.tokenFile}.new`, actor.tokenFile); // at once, so that no client reads half of it
+    };
     await write();
     if (this.#scenario.token_ttl_seconds) actor.renewal = setInterval(() => write().catch(() => {}), 500);
   }
