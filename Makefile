@@ -33,6 +33,11 @@ test-cloud: ## test the backends on a real DynamoDB Local and Kafka (needs Java 
 	@tools/install-deps cloud || { echo "0 passed, 1 failed"; exit 1; }
 	@tools/run-tests cloud
 
+.PHONY: test-clients
+test-clients: ## test the client libraries of every language (needs Go, a JDK, Maven and the registries)
+	@tools/install-deps clients || { echo "0 passed, 1 failed"; exit 1; }
+	@tools/test-clients
+
 .PHONY: test-failover
 test-failover: ## kill brokers of a Kafka of three while users send: minutes (needs Java and Maven)
 	@tools/install-deps cloud || { echo "0 passed, 1 failed"; exit 1; }

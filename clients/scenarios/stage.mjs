@@ -41,7 +41,7 @@ export class Stage {
       actor.network.close();
     }
     await this.#server?.stop('SIGKILL');
-    if (this.#folder) await rm(this.#folder, { recursive: true, force: true });
+    if (this.#folder) await rm(this.#folder, { recursive: true, force: true, maxRetries: 10 }); // a token may just be written
   }
 
   /** Runs one row of the table. */
