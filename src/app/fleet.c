@@ -50,6 +50,7 @@ struct fleet *fleet_make(const struct config *config, struct slice process,
         return NULL;
     }
     fleet->process = process;
+    fleet->process_id = process_id_write(fleet->process_id_text);
     fleet->peer_secret = slice_of(config->peer.secret);
     if (!load_fleet_redis(fleet, config, error) ||
         !load_fleet_peer_tls(fleet, &config->peer, error))

@@ -7,6 +7,7 @@
 #ifndef ROLLCALL_APP_FLEET_H
 #define ROLLCALL_APP_FLEET_H
 
+#include "app/process_id.h"
 #include "bus/fleet/peer_hub.h"
 #include "config/config.h"
 #include "net/tls.h"
@@ -18,11 +19,13 @@
 enum { FLEET_ERROR_TEXT_MAX = 512, FLEET_ADDRESS_MAX = 272 };
 
 struct fleet {
-    struct redis_url redis;          /* contains the password */
-    struct tls_context *redis_tls;   /* NULL: plain */
-    struct redis_report report;      /* what the log said about Redis */
-    atomic_bool is_waiting;          /* a gateway started although Redis did not answer */
-    struct slice process;            /* its name as a peer; borrowed */
+    struct redis_url redis;        /* contains the password */
+    struct tls_context *redis_tls; /* NULL: plain */
+    struct redis_report report;    /* what the log said about Redis */
+    atomic_bool is_waiting;        /* a gateway started although Redis did not answer */
+    struct slice process;          /* its name as a peer; borrowed */
+    struct slice process_id;       /* process_id.h; points into `process_id_text` */
+    char process_id_text[PROCESS_ID_BYTES_MAX];
     struct slice peer_secret;        /* empty: no peer links */
     struct tls_context *peer_accept; /* both NULL: plain */
     struct tls_context *peer_dial;

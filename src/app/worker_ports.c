@@ -74,6 +74,8 @@ static struct state_store *make_state_store(const struct worker_ports_options *o
         .gateway_id = slice_of(options->id),
         .lease_window_ms = options->config->presence.expiry_window_ms,
         .offline_grace_ms = options->config->presence.offline_grace_ms,
+        .process = options->fleet->process_id,
+        .is_process_gone = process_id_is_gone,
         .on_fenced = options->on_fenced,
         .on_forgotten = options->on_forgotten,
         .arg = options->arg,

@@ -59,6 +59,10 @@ struct redis_state_options {
     struct slice gateway_id; /* copied */
     int64_t lease_window_ms;
     int64_t offline_grace_ms;
+    /* The name of this process, borrowed for the store's life, and whether another one certainly runs no more
+     * (app/process_id.h): its gateway id is taken over at once. NULL: nobody can tell. */
+    struct slice process;
+    bool (*is_process_gone)(struct slice process);
     /* Another process has this gateway's id: this store writes nothing any more. May be NULL. */
     void (*on_fenced)(void *arg);
     /* Redis has lost this gateway's record: every lease should be renewed soon. May be NULL. */
@@ -81,7 +85,7 @@ typedef void (*redis_claim_done)(void *arg, enum redis_claim claim, struct slice
 typedef void (*redis_release_done)(void *arg);
 
 /* Claims the gateway's id for this process. Call it once, before anything is written. If another process's record is in
- * the way and nobody renews it, the claim waits until it expires, for a window at most (the puts wait where the claim is
+ * the way whose process is gone, the claim replaces it. If nobody renews it, the claim waits until it expires, for a window at most (the puts wait where the claim is
  * UNDECIDED). If the record is renewed, the claim is TAKEN, and `since` is when that process started (RFC 3339, may be
  * empty). */
 void redis_state_claim(struct state_store *store, const struct gateway_info *info,

@@ -4,6 +4,7 @@
 #include "text/time_text.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum {
@@ -50,12 +51,27 @@ static void run_gateway_record_script(struct redis_state *state, const char *ver
                                 state->first_arguments[0],
                                 redis_state_number(count, (int64_t)info->connections),
                                 (struct slice){started, sizeof(started)},
-                                info->draining ? SLICE("1") : SLICE("0"), info->peer_address),
+                                info->draining ? SLICE("1") : SLICE("0"), info->peer_address,
+                                state->options.process, slice_of(state->replaced)),
                      done, arg);
 }
 
 /* The items of a "taken" reply. */
-enum { TAKEN_SINCE = 2, TAKEN_LEFT_MS, TAKEN_ITEMS };
+enum { TAKEN_INSTANCE = 1, TAKEN_SINCE, TAKEN_LEFT_MS, TAKEN_PROCESS, TAKEN_ITEMS };
+
+/* Whether the process that has the record in our way is gone. Then the next put replaces its record. */
+static bool is_rival_gateway_gone(struct redis_state *state, const struct resp_value *taken)
+{
+    struct slice instance = taken->items[TAKEN_INSTANCE].text;
+    if (!state->options.is_process_gone || instance.len >= sizeof(state->replaced) ||
+        slice_equal(instance, slice_of(state->replaced)) ||
+        !state->options.is_process_gone(taken->items[TAKEN_PROCESS].text))
+        return false;
+    log_info("gateway_taken_over", "gateway=%s reason=%s", log_quote(redis_state_gateway_id(state)),
+             log_sentence(SLICE("the process that had this id has ended")));
+    snprintf(state->replaced, sizeof(state->replaced), "%.*s", SLICE_FORMAT(instance));
+    return true;
+}
 
 /* Whether another process renews the record that is in our way, or the record has not expired in time. Between two checks
  * at least the time from the first reply to the second request has passed, however late either of them arrived. */
@@ -103,11 +119,13 @@ static void note_gateway_registered(struct redis_state *state, int64_t sent_at_m
 static void handle_taken_gateway_id(struct redis_state *state, const struct resp_value *taken,
                                     int64_t sent_at_ms)
 {
-    bool is_lost = state->known || taken->count < TAKEN_ITEMS ||
-                   is_rival_gateway_alive(state, taken, sent_at_ms);
+    bool is_whole = taken->count >= TAKEN_ITEMS;
+    bool is_gone = is_whole && !state->known && is_rival_gateway_gone(state, taken);
+    bool is_lost =
+        !is_gone && (state->known || !is_whole || is_rival_gateway_alive(state, taken, sent_at_ms));
     if (!is_lost && !state->released && !wheel_is_set(&state->put_timer))
         loop_set_timer(state->options.loop, &state->put_timer,
-                       gateway_now_ms(state) + CLAIM_INTERVAL_MS);
+                       gateway_now_ms(state) + (is_gone ? 0 : CLAIM_INTERVAL_MS));
     if (!is_lost || state->fenced)
         return;
     state->fenced = true;
@@ -226,6 +244,8 @@ static void on_gateway_claim_reply(void *arg, const struct resp_value *reply)
     } else if (!gateway_reply_is(reply, "taken") || reply->count < TAKEN_ITEMS) {
         note_gateway_registered(state, operation->sent_at_ms, gateway_reply_is(reply, "made"));
         finish_gateway_claim(operation, REDIS_CLAIM_GRANTED, SLICE_NONE);
+    } else if (is_rival_gateway_gone(state, reply)) {
+        send_gateway_claim(operation);
     } else if (is_rival_gateway_alive(state, reply, operation->sent_at_ms)) {
         state->fenced = true;
         finish_gateway_claim(operation, REDIS_CLAIM_TAKEN, reply->items[TAKEN_SINCE].text);

@@ -73,6 +73,7 @@ struct redis_state {
     struct wheel_timer put_timer;
     struct redis_state_record record;
     struct redis_state_rival rival;
+    char replaced[REDIS_STATE_INSTANCE_LEN + 1]; /* an instance whose process is gone; empty: none */
     struct redis_claim_operation *waiting_claim; /* waits for its next try */
     /* redis_state_reap.c */
     int64_t reap_after_ms; /* monotonic */
