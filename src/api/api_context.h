@@ -53,6 +53,7 @@ struct api_context {
     struct exposition *exposition;
     void (*sample)(void *arg); /* updates metrics before they are shown; may be NULL */
     void *sample_arg;
+    size_t import_count;                 /* imports under way: api/service/service_import.h */
     const struct jwt_signer *dev_signer; /* NULL: no /dev/token */
     void (*drain)(void *arg);            /* starts the drain of the whole process */
     void *drain_arg;

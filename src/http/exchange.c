@@ -69,6 +69,29 @@ void exchange_watch(struct exchange *exchange, exchange_ended_hook on_ended, voi
     exchange->ended_arg = arg;
 }
 
+void exchange_stream_body(struct exchange *exchange, const struct exchange_body_sink *sink,
+                          void *arg)
+{
+    exchange->body_sink = sink;
+    exchange->body_arg = arg;
+}
+
+void exchange_pause_body(struct exchange *exchange)
+{
+    exchange->body_paused = true;
+    if (exchange->connection)
+        stream_pause(&exchange->connection->stream, true);
+}
+
+void exchange_resume_body(struct exchange *exchange)
+{
+    exchange->body_paused = false;
+    if (!exchange->connection)
+        return;
+    stream_pause(&exchange->connection->stream, false);
+    http_connection_stream_body(exchange->connection);
+}
+
 static bool is_loopback_origin(struct slice origin)
 {
     struct slice scheme;
@@ -95,6 +118,83 @@ static void exchange_write_cors_headers(struct buffer *out, const struct exchang
         buffer_append_text(out, "Access-Control-Allow-Credentials: true\r\n");
 }
 
+static void exchange_write_status(struct exchange *exchange, unsigned status)
+{
+    struct http_listener *listener = exchange->listener;
+    buffer_printf(&exchange->connection->out, "HTTP/1.1 %u %s\r\nDate: %s\r\n", status,
+                  exchange_status_reason(status),
+                  http_date_text(&listener->date, listener->loop->clock.wall_ms));
+}
+
+/* Writes the headers that every answer has, and the blank line after them. */
+static void exchange_write_last_headers(struct exchange *exchange, const char *headers)
+{
+    struct buffer *out = &exchange->connection->out;
+    exchange_write_cors_headers(out, exchange);
+    buffer_append_text(out, headers);
+    if (exchange->route_headers)
+        buffer_append_text(out, exchange->route_headers);
+    if (exchange->connection->close_after)
+        buffer_append_text(out, "Connection: close\r\n");
+    buffer_append_text(out, "\r\n");
+}
+
+/* ---- answers in pieces ---- */
+
+/* HTTP/1.0 has no chunks: there the end of the connection is the end of the answer. */
+void exchange_begin_answer(struct exchange *exchange, const char *content_type,
+                           exchange_sent_hook on_sent, exchange_gone_hook on_client_gone, void *arg)
+{
+    struct http_connection *connection = exchange->connection;
+    exchange->on_answer_sent = on_sent;
+    exchange->on_client_gone = on_client_gone;
+    exchange->gone_arg = arg;
+    if (!connection)
+        return;
+    bool is_chunked = exchange->head.version_minor > 0;
+    if (!is_chunked)
+        connection->close_after = true;
+    exchange_write_status(exchange, 200);
+    buffer_printf(&connection->out, "Content-Type: %s\r\n%s", content_type,
+                  is_chunked ? "Transfer-Encoding: chunked\r\n" : "");
+    exchange_write_last_headers(exchange, "Cache-Control: no-store\r\n");
+}
+
+void exchange_write(struct exchange *exchange, struct slice bytes)
+{
+    struct http_connection *connection = exchange->connection;
+    bool is_chunked = exchange->head.version_minor > 0;
+    if (!connection)
+        return;
+    if (is_chunked)
+        buffer_printf(&connection->out, "%zx\r\n", bytes.len);
+    buffer_append_slice(&connection->out, bytes);
+    if (is_chunked)
+        buffer_append_text(&connection->out, "\r\n");
+    http_connection_stream_answer(connection);
+}
+
+void exchange_end_answer(struct exchange **exchange, bool complete)
+{
+    struct http_connection *connection = (*exchange)->connection;
+    bool is_chunked = (*exchange)->head.version_minor > 0;
+    if (connection && is_chunked && complete)
+        buffer_append_text(&connection->out, "0\r\n\r\n");
+    if (connection)
+        metrics_count(connection->listener->metrics, METRIC_HTTP_REQUESTS);
+    exchange_free(exchange);
+    if (!connection)
+        return;
+    connection->exchange = NULL;
+    bool has_bytes = connection->out_sent < connection->out.len;
+    if (!complete || connection->out.failed || !has_bytes)
+        stream_close(&connection->stream);
+    else
+        http_connection_answered(connection);
+}
+
+/* ---- whole answers ---- */
+
 void exchange_reply(struct exchange **exchange, unsigned status, const char *content_type,
                     const char *headers, struct slice body)
 {
@@ -105,17 +205,10 @@ void exchange_reply(struct exchange **exchange, unsigned status, const char *con
     }
     struct buffer *out = &connection->out;
     struct http_listener *listener = connection->listener;
-    buffer_printf(out, "HTTP/1.1 %u %s\r\nDate: %s\r\n", status, exchange_status_reason(status),
-                  http_date_text(&listener->date, listener->loop->clock.wall_ms));
+    exchange_write_status(*exchange, status);
     if (status != 204)
         buffer_printf(out, "Content-Type: %s\r\nContent-Length: %zu\r\n", content_type, body.len);
-    exchange_write_cors_headers(out, *exchange);
-    buffer_append_text(out, headers);
-    if ((*exchange)->route_headers)
-        buffer_append_text(out, (*exchange)->route_headers);
-    if (connection->close_after)
-        buffer_append_text(out, "Connection: close\r\n");
-    buffer_append_text(out, "\r\n");
+    exchange_write_last_headers(*exchange, headers);
     if ((*exchange)->head.method != HTTP1_HEAD && status != 204)
         buffer_append_slice(out, body);
     bool failed = out->failed;

@@ -4,6 +4,10 @@
  *   head read ──► route found ──► token verified, if the route needs one ──► body read ──► handler
  *   handler ──now or later──► exchange_reply…() exactly once, which ends the exchange
  *
+ * A route that `streams_body` has its handler called before the body is read: exchange_stream_body() makes the body come in
+ * pieces, and exchange_pause_body() stops it for a while. An answer of unknown length is written in pieces too: exchange_begin_answer(),
+ * exchange_write(), exchange_end_answer().
+ *
  * A handler may keep the exchange while it waits for something. When the client closes the connection meanwhile,
  * the exchange stays until it is answered, and the answer is dropped. Head, body and parameters live as long as
  * the exchange.
@@ -28,6 +32,13 @@ struct http_connection;
 
 typedef void (*exchange_gone_hook)(void *arg);
 typedef void (*exchange_ended_hook)(void *arg, bool answered);
+typedef void (*exchange_sent_hook)(void *arg);
+
+/* Takes a body as it arrives. It may answer at any time, which ends the exchange. */
+struct exchange_body_sink {
+    void (*on_bytes)(void *arg, struct slice bytes); /* borrowed for the call */
+    void (*on_end)(void *arg);                       /* the body was complete */
+};
 
 struct exchange {
     struct http_connection *connection; /* NULL: the connection is closed */
@@ -46,6 +57,10 @@ struct exchange {
     void *gone_arg;
     exchange_ended_hook on_ended; /* see exchange_watch() */
     void *ended_arg;
+    const struct exchange_body_sink *body_sink; /* see exchange_stream_body() */
+    void *body_arg;
+    bool body_paused;
+    exchange_sent_hook on_answer_sent; /* see exchange_begin_answer() */
 };
 
 static inline struct slice exchange_user(const struct exchange *exchange)
@@ -65,6 +80,29 @@ void exchange_hold(struct exchange *exchange, exchange_gone_hook on_client_gone,
 
 /* `on_ended` runs when the exchange ends: `answered` is false if the client closed first. NULL: none runs. */
 void exchange_watch(struct exchange *exchange, exchange_ended_hook on_ended, void *arg);
+
+/* For the handler of a route that `streams_body`: gives each piece of the body to the sink, whatever the body's length. A
+ * client that sends nothing for message_seconds is answered with 408. */
+void exchange_stream_body(struct exchange *exchange, const struct exchange_body_sink *sink,
+                          void *arg);
+
+/* Stops the body: no more comes, and nothing more is read from the client's socket, until it is resumed. Resuming gives
+ * what has been received meanwhile to the sink at once. */
+void exchange_pause_body(struct exchange *exchange);
+void exchange_resume_body(struct exchange *exchange);
+
+/* Begins an answer of unknown length. `on_sent` runs whenever everything that was written has been sent, so that the next
+ * piece can be made; `on_client_gone` as in exchange_hold(). The exchange must be ended in any case. */
+void exchange_begin_answer(struct exchange *exchange, const char *content_type,
+                           exchange_sent_hook on_sent, exchange_gone_hook on_client_gone,
+                           void *arg);
+
+/* Writes a piece; it must not be empty. */
+void exchange_write(struct exchange *exchange, struct slice bytes);
+
+/* Ends the answer. `complete` false: something failed, so the connection is cut, and the client sees that a part is
+ * missing. */
+void exchange_end_answer(struct exchange **exchange, bool complete);
 
 /* Answers with a body; `headers` are additional complete lines ("Name: value\r\n…") or "". */
 void exchange_reply(struct exchange **exchange, unsigned status, const char *content_type,

@@ -1,6 +1,7 @@
 #include "http/http_connection.h"
 
 #include "base/container.h"
+#include "http/http_route.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -21,14 +22,16 @@ static void http_connection_set_state(struct http_connection *connection, enum h
     const struct config *config = connection->listener->config;
     connection->state = state;
     list_remove(&connection->waiting);
-    if (state == HTTP_HEAD || state == HTTP_BODY)
+    bool is_streamed = state == HTTP_BODY && connection->exchange->body_sink;
+    if (state == HTTP_HEAD || (state == HTTP_BODY && !is_streamed))
         list_append(&connection->listener->waiting, &connection->waiting);
-    stream_pause(&connection->stream, state == HTTP_ANSWERING || state == HTTP_SENDING);
+    stream_pause(&connection->stream,
+                 state == HTTP_ANSWERING || state == HTTP_SENDING || state == HTTP_STREAMING);
     if (state == HTTP_ANSWERING)
         loop_cancel_timer(connection->listener->loop, &connection->timer);
     else if (state == HTTP_BODY)
         http_connection_set_timer(connection, config->gateway.timeouts.message_ms);
-    else if (state == HTTP_HEAD || state == HTTP_SENDING)
+    else if (state == HTTP_HEAD || state == HTTP_SENDING || state == HTTP_STREAMING)
         http_connection_set_timer(connection, config->gateway.http.idle_timeout_ms);
     else if (state == HTTP_CLOSING)
         http_connection_set_timer(connection, config->gateway.close_timeout_ms);
@@ -77,6 +80,59 @@ void http_connection_answered(struct http_connection *connection)
     http_connection_set_state(connection, connection->close_after ? HTTP_CLOSING : HTTP_SENDING);
 }
 
+void http_connection_stream_answer(struct http_connection *connection)
+{
+    stream_want_write(&connection->stream);
+    http_connection_set_state(connection, HTTP_STREAMING);
+}
+
+/* ---- bodies ---- */
+
+static void http_connection_refuse_body(struct http_connection *connection)
+{
+    unsigned status = connection->exchange->body_decoder.error_status;
+    http_connection_refuse(connection, status,
+                           status == 413 ? "the request's body is too large"
+                                         : "the request's body is not acceptable");
+}
+
+/* The whole body was read. */
+static void http_connection_end_body(struct http_connection *connection)
+{
+    struct exchange *exchange = connection->exchange;
+    connection->close_after = !exchange->head.keep_alive || connection->listener->draining;
+    http_connection_set_state(connection, HTTP_ANSWERING);
+    if (exchange->body_sink)
+        exchange->body_sink->on_end(exchange->body_arg);
+    else
+        connection->listener->owner->answer(exchange);
+}
+
+/* The sink may pause the body, or answer, with which the exchange ends. */
+void http_connection_stream_body(struct http_connection *connection)
+{
+    struct exchange *exchange = connection->exchange;
+    struct slice input = buffer_slice(&connection->in), piece;
+    enum http1_body_event event = HTTP1_BODY_DATA;
+    while (!exchange->body_paused && event == HTTP1_BODY_DATA) {
+        event = http1_body_decode(&exchange->body_decoder, &input, &piece);
+        if (event == HTTP1_BODY_DATA)
+            exchange->body_sink->on_bytes(exchange->body_arg, piece);
+        if (connection->exchange != exchange)
+            return;
+    }
+    buffer_consume(&connection->in, connection->in.len - input.len);
+    if (event == HTTP1_BODY_ERROR)
+        http_connection_refuse_body(connection);
+    else if (event == HTTP1_BODY_END)
+        http_connection_end_body(connection);
+    else if (exchange->body_paused)
+        loop_cancel_timer(connection->listener->loop, &connection->timer);
+    else /* there was progress */
+        http_connection_set_timer(connection,
+                                  connection->listener->config->gateway.timeouts.message_ms);
+}
+
 static void http_connection_parse_body(struct http_connection *connection)
 {
     struct exchange *exchange = connection->exchange;
@@ -84,28 +140,22 @@ static void http_connection_parse_body(struct http_connection *connection)
     struct slice piece;
     enum http1_body_event event;
     size_t before = exchange->body.cap;
+    if (exchange->body_sink) {
+        http_connection_stream_body(connection);
+        return;
+    }
     while ((event = http1_body_decode(&exchange->body_decoder, &input, &piece)) == HTTP1_BODY_DATA)
         buffer_append_slice(&exchange->body, piece);
     if (connection->listener->memory && exchange->body.cap != before)
         memory_account_add(connection->listener->memory, MEMORY_BODIES,
                            (int64_t)exchange->body.cap - (int64_t)before);
     buffer_consume(&connection->in, connection->in.len - input.len);
-    if (event == HTTP1_BODY_ERROR) {
-        http_connection_refuse(connection, exchange->body_decoder.error_status,
-                               exchange->body_decoder.error_status == 413
-                                   ? "the request's body is too large"
-                                   : "the request's body is not acceptable");
-        return;
-    }
-    if (exchange->body.failed) {
+    if (event == HTTP1_BODY_ERROR)
+        http_connection_refuse_body(connection);
+    else if (exchange->body.failed)
         http_connection_refuse(connection, 503, "out of memory");
-        return;
-    }
-    if (event != HTTP1_BODY_END)
-        return;
-    connection->close_after = !exchange->head.keep_alive || connection->listener->draining;
-    http_connection_set_state(connection, HTTP_ANSWERING);
-    connection->listener->owner->answer(exchange);
+    else if (event == HTTP1_BODY_END)
+        http_connection_end_body(connection);
 }
 
 void http_connection_read_body(struct exchange *exchange)
@@ -117,11 +167,17 @@ void http_connection_read_body(struct exchange *exchange)
         return;
     }
     connection->close_after = true; /* if it is answered before its body was read */
-    http1_body_start(&exchange->body_decoder, &exchange->head, owner->body_bytes_max(exchange));
+    bool is_streamed = exchange->route && exchange->route->streams_body;
+    http1_body_start(&exchange->body_decoder, &exchange->head,
+                     is_streamed ? UINT64_MAX : owner->body_bytes_max(exchange));
     if (exchange->head.expect_continue) {
         buffer_append_text(&connection->out, "HTTP/1.1 100 Continue\r\n\r\n");
         stream_want_write(&connection->stream);
     }
+    if (is_streamed)
+        owner->answer(exchange); /* sets the sink, or answers */
+    if (connection->exchange != exchange)
+        return;
     http_connection_set_state(connection, HTTP_BODY);
     http_connection_parse_body(connection);
 }
@@ -247,6 +303,11 @@ static bool on_http_sent(struct stream *stream, size_t bytes)
         return true;
     buffer_free(&connection->out);
     connection->out_sent = 0;
+    if (connection->state == HTTP_STREAMING) {
+        loop_cancel_timer(connection->listener->loop, &connection->timer);
+        connection->exchange->on_answer_sent(connection->exchange->gone_arg);
+        return connection->out_sent < connection->out.len;
+    }
     if (connection->state == HTTP_SENDING)
         http_connection_set_state(connection, connection->close_after ? HTTP_CLOSING : HTTP_HEAD);
     if (connection->state == HTTP_CLOSING && stream->ended) {
@@ -269,7 +330,8 @@ static void on_http_closed(struct stream *stream)
     if (connection->exchange) {
         connection->exchange->connection = NULL;
         struct exchange *exchange = connection->exchange;
-        if (connection->state != HTTP_ANSWERING) /* no handler has it */
+        if (connection->state != HTTP_ANSWERING &&
+            connection->state != HTTP_STREAMING) /* no handler has it */
             exchange_reply_empty(&exchange);
         else if (exchange->on_client_gone)
             exchange->on_client_gone(exchange->gone_arg);
@@ -294,7 +356,8 @@ static void on_http_timeout(struct wheel_timer *timer)
 {
     struct http_connection *connection = CONTAINER_OF(timer, struct http_connection, timer);
     bool in_request = connection->in.len > 0 || connection->state == HTTP_BODY;
-    if (connection->state == HTTP_CLOSING || connection->state == HTTP_SENDING || !in_request)
+    if (connection->state == HTTP_CLOSING || connection->state == HTTP_SENDING ||
+        connection->state == HTTP_STREAMING || !in_request)
         stream_close(&connection->stream);
     else {
         if (connection->state == HTTP_BODY)

@@ -4,6 +4,7 @@
  *   HEAD ──whole head──► BODY ──whole body──► ANSWERING ──answer ready──► SENDING ──sent──► HEAD
  *     │         ▲          │                                                 └──the last──► CLOSING
  *     │         └─ ANSWERING: the owner checks the head, such as its token, before the body is read
+ *     │                      STREAMING: an answer in pieces; ANSWERING ──first piece──► STREAMING ──last──► SENDING
  *     └── bad or slow ─────┴──► an error is answered ──────► CLOSING ──sent──► gone
  *
  * Reading is paused while ANSWERING and SENDING: pipelined requests wait in the kernel's buffers, a client that reads
@@ -23,7 +24,14 @@
 #include "http/http_listener.h"
 #include "net/stream.h"
 
-enum http_state { HTTP_HEAD, HTTP_BODY, HTTP_ANSWERING, HTTP_SENDING, HTTP_CLOSING };
+enum http_state {
+    HTTP_HEAD,
+    HTTP_BODY,
+    HTTP_ANSWERING,
+    HTTP_STREAMING,
+    HTTP_SENDING,
+    HTTP_CLOSING
+};
 
 struct http_connection {
     struct stream stream;
@@ -72,6 +80,12 @@ void http_connection_read_body(struct exchange *exchange);
 
 /* Refuses a request whose body is being read, because memory is short. */
 void http_connection_shed(struct http_connection *connection);
+
+/* Gives what was received of a body that is streamed to its sink, as far as that takes it. */
+void http_connection_stream_body(struct http_connection *connection);
+
+/* A piece of an answer is in `out`: sends it. */
+void http_connection_stream_answer(struct http_connection *connection);
 
 /* The answer is in `out`: sends it, then continues with the next request or closes. */
 void http_connection_answered(struct http_connection *connection);

@@ -19,6 +19,7 @@ struct http_route {
     void (*handle)(struct exchange *exchange);
     unsigned
         budget; /* which budget of the user it takes from; the table's owner defines the values */
+    bool streams_body; /* the handler takes the body as it arrives: exchange_stream_body() */
 };
 
 /* Finds the route of a request, or NULL; `allowed` then gets the methods that the path has, if any. */

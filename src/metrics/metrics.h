@@ -54,6 +54,8 @@ enum {
     ROW(CONNECTIONS_ACTIVE, "gateway_connections_active", SUM, "Open, established connections")    \
     ROW(SOCKETIO_CONNECTIONS, "gateway_socketio_connections", SUM,                                 \
         "Socket.IO connections, including those that have not sent CONNECT yet")                   \
+    ROW(IMPORT_LINES, "service_import_lines", COUNTER,                                             \
+        "Lines of POST /v1/service/import that the ledger has answered")                           \
     ROW(CONNECTIONS_OPENED, "gateway_connections_opened", COUNTER, "Connections established")      \
     ROW(CONNECTIONS_RATE, "gateway_connections_rate", RATE(CONNECTIONS_OPENED),                    \
         "Connections established per second")                                                      \

@@ -26,5 +26,6 @@ void service_presence_get(struct exchange *exchange);
 void service_contact_put(struct exchange *exchange);
 void service_contact_delete(struct exchange *exchange);
 void service_contacts_put(struct exchange *exchange);
+void service_import_post(struct exchange *exchange);
 
 #endif
