@@ -1,6 +1,6 @@
 /** The open chat: its head, the messages, and the input. */
+import { TypingNotice } from '/client/typing_notice.js';
 import { MessageList } from './message_list.js';
-import { TypingNotice } from './typing_notice.js';
 import { drawAvatar, sentNote, statusLine, typingLine } from './wording.js';
 
 const REDRAW_MS = 5000;

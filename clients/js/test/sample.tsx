@@ -2,6 +2,7 @@
 import { devToken, MessageList, Rollcall, RollcallApi, RollcallError } from 'rollcall';
 import { Calls, TabMemory } from 'rollcall/call';
 import type { CurrentCall } from 'rollcall/call';
+import { RollcallProvider, useCall, useChat, useConnection, useFriends, usePresence, useRollcall, useTyping } from 'rollcall/react';
 import type { Chat, Friend, ListedMessage, Message, Presence, Settings } from 'rollcall';
 
 const client = new Rollcall({ url: 'wss://example.org', getToken: () => devToken('alice') });
@@ -61,3 +62,31 @@ console.log(new Rollcall({ token: 'token', deviceId: memory.deviceId }).deviceId
 const api = new RollcallApi({ url: 'https://example.org', token: 'token' });
 void api.me().then((settings) => settings.avatar_url);
 void main(new AbortController().signal);
+
+function Friends() {
+  const { friends, isLoaded, error } = useFriends();
+  const bob: Presence | undefined = usePresence('bob');
+  if (!isLoaded) return <p>{error?.code ?? useConnection()}</p>;
+  return <ul data-bob={bob?.status}>{friends.map(({ user_id, status }) => <li key={user_id}>{status}</li>)}</ul>;
+}
+
+function Conversation({ chatId }: { chatId: string }) {
+  const { messages, hasEarlier, fetchEarlier, send, reads } = useChat(chatId);
+  const { users, setTyping } = useTyping(chatId);
+  const { call, place, hangUp } = useCall();
+  console.log(useRollcall().state, reads.bob, users.length, call?.media);
+  return (
+    <form onSubmit={() => void send('hello')} onInput={() => setTyping(true)}>
+      {hasEarlier && <button onClick={() => void fetchEarlier()}>Earlier</button>}
+      {messages.map(({ key, body, deleted }) => <p key={key}>{deleted ? 'deleted' : body}</p>)}
+      <button onClick={() => (call ? hangUp() : void place('bob'))}>Call</button>
+    </form>
+  );
+}
+
+export const App = () => (
+  <RollcallProvider client={client} calls={calls}>
+    <Friends />
+    <Conversation chatId="team" />
+  </RollcallProvider>
+);
