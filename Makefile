@@ -3,6 +3,9 @@
 LISTEN ?= 127.0.0.1:8080
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
+SIM_SEEDS ?= 100
+SIM_HOURS ?= 1
+SIM_SCENARIO ?= all
 export PREFIX V
 
 .DEFAULT_GOAL := build
@@ -60,6 +63,12 @@ soak: build ## kill the server, cut clients off, stop reading: long (SOAK_ROUNDS
 	@tools/install-deps test
 	@tools/step build/load.log "building the load generators" tools/build release load-generators
 	@tools/soak
+
+.PHONY: sim
+sim: build ## simulate fleets under faults, on all cores (SIM_SEEDS=100, SIM_HOURS=1, SIM_SCENARIO=all)
+	@tools/install-deps test
+	@tools/step build/sim.log "building the simulator" tools/build release rollcall-sim
+	@build/rollcall sim --seeds 1-$(SIM_SEEDS) --hours $(SIM_HOURS) --scenario $(SIM_SCENARIO) --jobs $$(nproc)
 
 .PHONY: bench
 bench: build ## measure against the floor server and the peers

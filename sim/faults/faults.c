@@ -15,7 +15,7 @@ enum {
     LASTS_US_MIN = 300 * 1000,
     LASTS_US_MAX = 40 * 1000 * 1000,
     CALM_US_MAX = 60 * 1000 * 1000,
-    PAIRS_PERCENT = 30,
+    PAIRS_PERCENT = 50,
     CLOCK_STEP_US_MAX = 120 * 1000 * 1000,
     DRIFT_PPM_MAX = 2000,
     DEVICES_HIT_MAX = 20,
@@ -281,8 +281,7 @@ static int64_t begin_fault(struct faults *faults, struct fault *fault)
     fault->ends.run = on_fault_over;
     int64_t lasts_us = draw_fault_duration_us();
     unsigned number = faults->drawn++;
-    bool is_skipped = (number < 64 && options->skips_faults >> number & 1) ||
-                      (options->faults_max && number >= options->faults_max);
+    bool is_skipped = number < 64 && options->skips_faults >> number & 1;
     if (is_skipped || fault->is_active)
         return lasts_us;
     kernel_set_event(&fault->ends, lasts_us);
@@ -299,7 +298,7 @@ static void on_fault_due(struct event *event)
 {
     struct faults *faults = CONTAINER_OF(event, struct faults, begins);
     int64_t lasts_us = begin_fault(faults, &faults->slots[0]);
-    if (random_below(kernel_random(), 100) < PAIRS_PERCENT) {
+    if (faults->world->options.draws_pairs && random_below(kernel_random(), 100) < PAIRS_PERCENT) {
         int64_t second_us = begin_fault(faults, &faults->slots[1]);
         lasts_us = second_us > lasts_us ? second_us : lasts_us;
     }

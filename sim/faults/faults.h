@@ -1,5 +1,5 @@
 /*
- * What goes wrong, drawn from the seed: one fault at a time, now and then two at once, each with a beginning and an end, and
+ * What goes wrong, drawn from the seed: one fault at a time or, if the options say so, often two, each with a beginning and an end, and
  * enough time after it for the fleet to be right again, which the invariants check.
  *
  * A fault is a row of a table (faults.c): how it begins and what ends it.

@@ -36,6 +36,10 @@ static const struct {
         {"everything_is_answered",
          "After the quiet period no message waits for its acknowledgement (F: "
          "no_silent_message_loss)."},
+    [REDIS_IS_CONSISTENT] =
+        {"redis_is_consistent",
+         "`rollcall check` finds nothing: routing_ttl_bounded, zombie_prevention, conn_id_uniqueness, "
+         "routing_denormalization_consistent, presence_derives_from_connections (R)."},
     [NO_MEMORY_IS_LEFT] = {"no_memory_is_left",
                            "A process that ends in order has freed all its memory."},
     [PROCESSES_KEEP_RUNNING] = {"processes_keep_running", "No server ends unless it is told to."},
@@ -233,6 +237,9 @@ void invariants_check_end(struct world *world)
         if (!device->is_connected)
             invariants_violate(world, QUIET_FLEET_IS_CONNECTED, "%s is not connected",
                                device->name);
+        else if (device->unanswered_count > 0)
+            invariants_violate(world, EVERYTHING_IS_ANSWERED, "%u messages of %s wait",
+                               device->unanswered_count, device->name);
         else if (device->last_sequence < device->user->chat->last_sequence)
             invariants_violate(world, ACKNOWLEDGED_IS_KEPT, "%s has %s up to %lld of %lld",
                                device->name, device->user->chat->id,

@@ -43,12 +43,14 @@ static void on_device_event(void *arg, const struct rollcall_event *event)
         invariants_on_presence(device_world, device, event);
         break;
     case ROLLCALL_EVENT_SENT:
+        device->unanswered_count--;
         invariants_on_acknowledged(device_world, device, event);
         break;
     case ROLLCALL_EVENT_MESSAGE:
         invariants_on_message(device_world, device, event);
         break;
     case ROLLCALL_EVENT_REFUSED:
+        device->unanswered_count--;
         trace_line("%s refused %s %s", device->name, event->client_message_id, event->code);
         break;
     default:
@@ -64,7 +66,7 @@ static void device_send(struct device *device)
     char text[64];
     snprintf(text, sizeof(text), "%s-%u-%u", device->name, device->incarnation,
              device->sent_count++);
-    rollcall_send(device->client, device->user->chat->id, text, text);
+    device->unanswered_count += rollcall_send(device->client, device->user->chat->id, text, text);
 }
 
 /* Returns false: the user closes the application. */
@@ -158,6 +160,7 @@ static void on_device_return(struct event *event)
     struct device *device = CONTAINER_OF(event, struct device, return_event);
     device->machine->is_off = false;
     device->incarnation++;
+    device->unanswered_count = 0;
     memset(device->told, 0, sizeof(device->told));
     device->process = process_start(device->machine, device->name, run_device, device);
     device->process->on_end = on_device_ended;

@@ -99,7 +99,33 @@ static void run_sunsubscribe(struct model_call *call)
     unsubscribe(call, call->session->shard_channels, "sunsubscribe");
 }
 
+static int64_t count_subscribers(const struct redis_model *model, struct slice channel, bool shard)
+{
+    int64_t count = 0;
+    for (struct list *at = model->sessions.next; at != &model->sessions; at = at->next) {
+        struct redis_session *session = CONTAINER_OF(at, struct redis_session, place);
+        count +=
+            model_member_find(shard ? session->shard_channels : session->channels, channel) != NULL;
+    }
+    return count;
+}
+
+static void run_pubsub(struct model_call *call)
+{
+    bool shard = model_slice_is_word(call->args[1], "SHARDNUMSUB");
+    if (!shard && !model_slice_is_word(call->args[1], "NUMSUB")) {
+        model_reply_error(call, "ERR unknown subcommand");
+        return;
+    }
+    model_reply_array(call, 2 * (call->count - 2));
+    for (size_t i = 2; i < call->count; i++) {
+        model_reply_bulk(call, call->args[i]);
+        model_reply_int(call, count_subscribers(call->model, call->args[i], shard));
+    }
+}
+
 const struct model_command model_channel_commands[] = {
+    {"PUBSUB", run_pubsub, 2, 0, 0},
     {"PUBLISH", run_publish, 3, 3, 0},
     {"SPUBLISH", run_spublish, 3, 3, 0},
     {"SUBSCRIBE", run_subscribe, 2, 0, MODEL_NO_SCRIPT},

@@ -228,6 +228,7 @@ static void run_incrby(struct model_call *call)
 
 struct key_search {
     struct model_call *call;
+    struct slice pattern;
     struct buffer found;
     size_t count;
 };
@@ -239,7 +240,7 @@ static void visit_key(struct table_node *node, void *arg)
     struct model_call reply = {.out = &search->found, .resp = search->call->resp};
     char pattern[256], name[256];
     bool has_expired = key->expires_us && key->expires_us <= search->call->model->now_us;
-    snprintf(pattern, sizeof(pattern), "%.*s", SLICE_FORMAT(search->call->args[1]));
+    snprintf(pattern, sizeof(pattern), "%.*s", SLICE_FORMAT(search->pattern));
     snprintf(name, sizeof(name), "%.*s", SLICE_FORMAT(key->name));
     if (has_expired || fnmatch(pattern, name, 0) != 0)
         return;
@@ -247,13 +248,26 @@ static void visit_key(struct table_node *node, void *arg)
     search->count++;
 }
 
-static void run_keys(struct model_call *call)
+static void reply_keys(struct model_call *call, struct slice pattern)
 {
-    struct key_search search = {.call = call};
+    struct key_search search = {.call = call, .pattern = pattern};
     table_each(&call->model->keys, visit_key, &search);
     model_reply_array(call, search.count);
     buffer_append_slice(call->out, buffer_slice(&search.found));
     buffer_free(&search.found);
+}
+
+static void run_keys(struct model_call *call)
+{
+    reply_keys(call, call->args[1]);
+}
+
+/* One page has all keys: COUNT is only a hint. */
+static void run_scan(struct model_call *call)
+{
+    model_reply_array(call, 2);
+    model_reply_bulk(call, SLICE("0"));
+    reply_keys(call, SLICE("*"));
 }
 
 const struct model_command model_key_commands[] = {
@@ -263,6 +277,7 @@ const struct model_command model_key_commands[] = {
     {"DEL", run_del, 2, 0, MODEL_WRITES},
     {"UNLINK", run_del, 2, 0, MODEL_WRITES},
     {"KEYS", run_keys, 2, 2, 0},
+    {"SCAN", run_scan, 2, 4, 0},
     {"EXISTS", run_exists, 2, 0, 0},
     {"TYPE", run_type, 2, 2, 0},
     {"EXPIRE", run_expire, 3, 0, MODEL_WRITES},

@@ -414,6 +414,7 @@ static void run_script_command(struct model_call *call)
 const struct model_command model_script_commands[] = {
     {"EVAL", run_eval, 3, 0, MODEL_NO_SCRIPT},
     {"EVALSHA", run_evalsha, 3, 0, MODEL_NO_SCRIPT},
+    {"EVAL_RO", run_eval, 3, 0, MODEL_NO_SCRIPT},
     {"SCRIPT", run_script_command, 2, 0, MODEL_NO_SCRIPT},
     {0},
 };

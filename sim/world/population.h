@@ -62,6 +62,7 @@ struct device {
     int64_t next_action_us;
     int64_t last_sequence; /* of its user's chat: what the application has stored */
     unsigned sent_count;
+    unsigned unanswered_count;
     unsigned incarnation;
     struct told told[POPULATION_CONTACTS];
 };

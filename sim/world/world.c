@@ -1,5 +1,6 @@
 #include "world/world.h"
 
+#include "app/commands/check_command.h"
 #include "base/container.h"
 #include "disk/disk.h"
 #include "kernel/file.h"
@@ -7,6 +8,7 @@
 #include "processes/device_process.h"
 #include "world/trace.h"
 
+#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,6 +22,7 @@ enum {
     REDIS = BACKBONE + 240,
     LEDGER = BACKBONE + 241,
     SETUP = BACKBONE + 242,
+    CHECK = BACKBONE + 243,
     BACKBONE_LATENCY_US = 100,
     BACKBONE_JITTER_US = 150,
     TICK_US = 1000 * 1000,
@@ -125,6 +128,35 @@ static void on_world_tick(struct event *event)
     kernel_set_event(event, TICK_US);
 }
 
+/* ---- the end ---- */
+
+static int run_world_check(void *arg)
+{
+    char command[] = "check", state[64];
+    char *argv[] = {command, state, NULL};
+    (void)arg;
+    snprintf(state, sizeof(state), "--state=redis://%s", REDIS_LISTEN);
+    optind = 1;
+    return check_command(2, argv);
+}
+
+static void on_world_checked(struct process *process, void *arg)
+{
+    if (process->status != 0)
+        invariants_violate(arg, REDIS_IS_CONSISTENT, "rollcall check ended with status %d",
+                           process->status);
+    kernel_stop();
+}
+
+static void check_redis(struct world *world)
+{
+    struct process *process =
+        process_start(make_server_machine("check", CHECK), "check", run_world_check, world);
+    process->on_end = on_world_checked;
+    process->on_end_arg = world;
+    kernel_run(kernel_now_us() + WORLD_QUIET_US);
+}
+
 /* SIGTERM: every server drains and frees what it has. */
 static void end_fleet(struct world *world)
 {
@@ -152,7 +184,7 @@ static int64_t world_window_us(const char *profile)
 bool world_run(struct world *world, const struct world_options *options)
 {
     *world = (struct world){.options = *options, .tick.run = on_world_tick};
-    world->bound_us = world_window_us(options->profile) + INVARIANTS_GRACE_US;
+    world->bound_us = world_window_us(options->profile) + options->grace_us;
     kernel_open(options->seed);
     link_reset();
     make_fleet(world);
@@ -173,6 +205,8 @@ bool world_run(struct world *world, const struct world_options *options)
         kernel_run(end_us);
     if (!world->is_violated)
         invariants_check_end(world);
+    if (!world->is_violated)
+        check_redis(world);
     if (!world->is_violated)
         end_fleet(world);
     return !world->is_violated;

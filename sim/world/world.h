@@ -31,7 +31,8 @@ struct world_options {
     size_t users;
     const char *profile;   /* timing.profile */
     unsigned fault_kinds;  /* bits; see faults.h */
-    unsigned faults_max;   /* 0: as many as fit */
+    bool draws_pairs;      /* two faults at once, half of the time */
+    int64_t grace_us;      /* what the truth may take beyond the lease window */
     uint64_t skips_faults; /* bits: faults that do not happen, for minimising */
 };
 
