@@ -18,11 +18,19 @@ static bool load_fleet_redis(struct fleet *fleet, const struct config *config,
         snprintf(error, FLEET_ERROR_TEXT_MAX, "state.url (--state): %s", why);
         return false;
     }
-    if (fleet->redis.tls)
-        fleet->redis_tls = tls_context_load_client(ca_file, tls_error);
-    if (fleet->redis.tls && !fleet->redis_tls)
+    if (!fleet->redis.tls)
+        return true;
+    fleet->redis_tls = tls_context_load_client(ca_file, tls_error);
+    if (!fleet->redis_tls) {
         snprintf(error, FLEET_ERROR_TEXT_MAX, "state.ca_file: %s", tls_error);
-    return !fleet->redis.tls || fleet->redis_tls;
+        return false;
+    }
+    bool has_own = config->state.certificate_file[0] != '\0';
+    if (!has_own || tls_context_show_certificate(fleet->redis_tls, config->state.certificate_file,
+                                                 config->state.key_file, tls_error))
+        return true;
+    snprintf(error, FLEET_ERROR_TEXT_MAX, "state.certificate_file: %s", tls_error);
+    return false;
 }
 
 static bool load_fleet_peer_tls(struct fleet *fleet, const struct config_peer *peer,

@@ -13,12 +13,24 @@ static bool is_redis_readable(const struct redis_client *client)
            problem == REDIS_WRITES_REFUSED;
 }
 
+/* Returns NULL and explains in `error`. */
+static struct tls_context *load_blocking_tls(const struct blocking_redis_options *options,
+                                             char error[TLS_ERROR_TEXT_MAX])
+{
+    struct tls_context *tls = tls_context_load_client(options->ca_file, error);
+    if (tls && options->certificate_file &&
+        !tls_context_show_certificate(tls, options->certificate_file, options->key_file, error))
+        tls_context_drop(&tls);
+    return tls;
+}
+
 static bool make_blocking_client(struct blocking_redis *redis, const struct redis_url *url,
-                                 const char *ca_file, char why[BLOCKING_REDIS_WHY_MAX])
+                                 const struct blocking_redis_options *options,
+                                 char why[BLOCKING_REDIS_WHY_MAX])
 {
     struct tls_context *tls = NULL;
     char error[TLS_ERROR_TEXT_MAX];
-    if (url->tls && !(tls = tls_context_load_client(ca_file, error))) {
+    if (url->tls && !(tls = load_blocking_tls(options, error))) {
         snprintf(why, BLOCKING_REDIS_WHY_MAX, "%s", error);
         return false;
     }
@@ -35,14 +47,15 @@ static bool make_blocking_client(struct blocking_redis *redis, const struct redi
     return redis->client != NULL;
 }
 
-static bool connect_blocking_client(struct blocking_redis *redis, const char *text,
-                                    const char *ca_file, char why[BLOCKING_REDIS_WHY_MAX])
+static bool connect_blocking_client(struct blocking_redis *redis,
+                                    const struct blocking_redis_options *options,
+                                    char why[BLOCKING_REDIS_WHY_MAX])
 {
     struct redis_url url;
     bool connected = false;
-    if (!redis_url_parse(slice_of(text), &url, why))
+    if (!redis_url_parse(slice_of(options->url), &url, why))
         return false;
-    if (make_blocking_client(redis, &url, ca_file, why)) {
+    if (make_blocking_client(redis, &url, options, why)) {
         int64_t end_us = clock_microseconds() + (int64_t)BLOCKING_REDIS_PATIENCE_MS * 1000;
         while (!is_redis_readable(redis->client) && clock_microseconds() < end_us)
             loop_turn(&redis->loop, TURN_WAIT_MS);
@@ -58,7 +71,7 @@ static bool connect_blocking_client(struct blocking_redis *redis, const char *te
     return connected;
 }
 
-bool blocking_redis_open(struct blocking_redis *redis, const char *url, const char *ca_file,
+bool blocking_redis_open(struct blocking_redis *redis, const struct blocking_redis_options *options,
                          char why[BLOCKING_REDIS_WHY_MAX])
 {
     _Static_assert((int)BLOCKING_REDIS_WHY_MAX >= (int)REDIS_URL_ERROR_MAX,
@@ -72,7 +85,7 @@ bool blocking_redis_open(struct blocking_redis *redis, const char *url, const ch
         return false;
     }
     random_init_system(&redis->random);
-    if (connect_blocking_client(redis, url, ca_file, why))
+    if (connect_blocking_client(redis, options, why))
         return true;
     blocking_redis_close(redis);
     return false;

@@ -3,7 +3,7 @@
  * they are answered.
  *
  *     struct blocking_redis redis;
- *     if (!blocking_redis_open(&redis, url, NULL, why)) …
+ *     if (!blocking_redis_open(&redis, &options, why)) …
  *     redis_command(redis.client, …, done, arg);
  *     redis.outstanding++;                           done() decrements it
  *     blocking_redis_wait(&redis);
@@ -38,10 +38,17 @@ struct blocking_redis {
     size_t outstanding; /* commands not answered yet, counted by the caller */
 };
 
+/* Where to connect. The files are for TLS, in PEM. */
+struct blocking_redis_options {
+    const char *url;
+    const char *ca_file;          /* NULL: the system's certificates are trusted */
+    const char *certificate_file; /* NULL: none is shown; set with key_file */
+    const char *key_file;
+};
+
 /* Connects. On failure it returns false with a sentence in `why` that contains no credentials. A server that
- * refuses writes but answers reads (it is full) is good enough. `ca_file` holds the trusted certificates for
- * TLS; NULL means the system's. */
-bool blocking_redis_open(struct blocking_redis *redis, const char *url, const char *ca_file,
+ * refuses writes but answers reads (it is full) is good enough. */
+bool blocking_redis_open(struct blocking_redis *redis, const struct blocking_redis_options *options,
                          char why[BLOCKING_REDIS_WHY_MAX]);
 
 /* Runs the loop until nothing is outstanding; every command is answered in bounded time. */

@@ -317,8 +317,10 @@ struct config {
     struct config_limits limits;
     struct config_auth auth;
     struct {
-        const char *url;     /* memory, redis://…, redis-cluster://… */
-        const char *ca_file; /* empty: those of the system */
+        const char *url;              /* memory, redis://…, redis-cluster://… */
+        const char *ca_file;          /* empty: those of the system */
+        const char *certificate_file; /* empty: Redis is shown none; set with key_file */
+        const char *key_file;
     } state;
     struct {
         const char *url; /* sqlite:…, remote://…, dynamodb://…; empty: SQLite in data_dir */

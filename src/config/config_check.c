@@ -147,6 +147,8 @@ bool config_check(const struct config *config, struct config_error *error)
                             config->gateway.tls.key_file, error) &&
            check_config_tls("peer.tls", config->peer.tls.certificate_file,
                             config->peer.tls.key_file, error) &&
+           check_config_tls("state", config->state.certificate_file, config->state.key_file,
+                            error) &&
            check_config_ice(config, error) &&
            check_config_loopback(config, "gateway.listen", config->gateway.listen, error) &&
            check_config_loopback(config, "ops.listen", config->ops.listen, error) &&

@@ -104,6 +104,18 @@ static int choose_tls_protocol(SSL *ssl, const unsigned char **out, unsigned cha
     return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
 }
 
+static bool load_tls_certificate(SSL_CTX *ssl, const char *certificate_file, const char *key_file,
+                                 char error[TLS_ERROR_TEXT_MAX])
+{
+    if (SSL_CTX_use_certificate_chain_file(ssl, certificate_file) != 1)
+        explain_tls_error(error, "certificate", certificate_file);
+    else if (SSL_CTX_use_PrivateKey_file(ssl, key_file, SSL_FILETYPE_PEM) != 1)
+        explain_tls_key_error(error, certificate_file, key_file);
+    else
+        return true;
+    return false;
+}
+
 struct tls_context *tls_context_load(const char *certificate_file, const char *key_file,
                                      char error[TLS_ERROR_TEXT_MAX])
 {
@@ -111,11 +123,7 @@ struct tls_context *tls_context_load(const char *certificate_file, const char *k
     snprintf(error, TLS_ERROR_TEXT_MAX, "out of memory");
     if (!ssl)
         return NULL;
-    if (SSL_CTX_use_certificate_chain_file(ssl, certificate_file) != 1)
-        explain_tls_error(error, "certificate", certificate_file);
-    else if (SSL_CTX_use_PrivateKey_file(ssl, key_file, SSL_FILETYPE_PEM) != 1)
-        explain_tls_key_error(error, certificate_file, key_file);
-    else {
+    if (load_tls_certificate(ssl, certificate_file, key_file, error)) {
         SSL_CTX_set_alpn_select_cb(ssl, choose_tls_protocol, NULL);
         return wrap_ssl_context(ssl);
     }
@@ -138,6 +146,12 @@ struct tls_context *tls_context_load_client(const char *ca_file, char error[TLS_
         return NULL;
     }
     return wrap_ssl_context(ssl);
+}
+
+bool tls_context_show_certificate(struct tls_context *context, const char *certificate_file,
+                                  const char *key_file, char error[TLS_ERROR_TEXT_MAX])
+{
+    return load_tls_certificate(context->ssl, certificate_file, key_file, error);
 }
 
 struct tls_context *tls_context_share(struct tls_context *context)

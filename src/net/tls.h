@@ -26,6 +26,10 @@ struct tls_context *tls_context_load(const char *certificate_file, const char *k
 
 /* For clients: trusts the certificates in this PEM file, or those of the system when it is NULL. */
 struct tls_context *tls_context_load_client(const char *ca_file, char error[TLS_ERROR_TEXT_MAX]);
+
+/* For clients: shows servers that ask for one this certificate, from PEM files. Returns false like tls_context_load(). */
+bool tls_context_show_certificate(struct tls_context *context, const char *certificate_file,
+                                  const char *key_file, char error[TLS_ERROR_TEXT_MAX]);
 struct tls_context *tls_context_share(struct tls_context *context);
 void tls_context_drop(struct tls_context **context);
 

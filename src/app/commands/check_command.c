@@ -16,7 +16,7 @@ enum { SECONDS_MAX = 3600, SHOWN_DEFAULT = 100, COUNT_MAX = 1000000 };
 
 static const char USAGE[] =
     "usage: rollcall check --state URL [--window SECONDS] [--patience SECONDS] "
-    "[--limit N] [--rate KEYS] [--ca-file FILE]\n";
+    "[--limit N] [--rate KEYS] [--ca-file FILE] [--certificate FILE --key FILE]\n";
 
 static const char HELP[] =
     "\n"
@@ -29,13 +29,14 @@ static const char HELP[] =
     "  --limit N           print at most N violations (default 100)\n"
     "  --rate KEYS         check at most this many keys per second (default 5000)\n"
     "  --ca-file FILE      certificates to trust if the URL asks for TLS, PEM\n"
+    "  --certificate FILE  certificate to show a Redis that asks for one, PEM\n"
+    "  --key FILE          its private key, PEM\n"
     "  --help              this text\n"
     "\n"
     "Exit status: 0 all invariants hold, 1 violations (each is printed), 2 they could not be checked.\n";
 
 struct check_arguments {
-    const char *url;
-    const char *ca_file;
+    struct blocking_redis_options redis;
     int64_t window_ms;
     int64_t patience_ms;
     size_t limit;
@@ -74,10 +75,16 @@ static bool parse_check_option(struct check_arguments *arguments, int option)
 {
     switch (option) {
     case 's':
-        arguments->url = optarg;
+        arguments->redis.url = optarg;
         return true;
     case 'c':
-        arguments->ca_file = optarg;
+        arguments->redis.ca_file = optarg;
+        return true;
+    case 'o':
+        arguments->redis.certificate_file = optarg;
+        return true;
+    case 'k':
+        arguments->redis.key_file = optarg;
         return true;
     case 'w':
         return parse_check_seconds(optarg, &arguments->window_ms);
@@ -117,7 +124,7 @@ static int run_check(const struct check_arguments *arguments)
     if (!check)
         return report_check_failure("out of memory");
     log_init(LOG_LEVEL_ERROR, false); /* this command reports the errors of the client itself */
-    if (!blocking_redis_open(&redis, arguments->url, arguments->ca_file, why)) {
+    if (!blocking_redis_open(&redis, &arguments->redis, why)) {
         free(check);
         return report_check_failure(why);
     }
@@ -135,11 +142,16 @@ static int run_check(const struct check_arguments *arguments)
 
 int check_command(int argc, char **argv)
 {
-    static const struct option OPTIONS[] = {
-        {"state", required_argument, NULL, 's'},  {"ca-file", required_argument, NULL, 'c'},
-        {"window", required_argument, NULL, 'w'}, {"patience", required_argument, NULL, 'p'},
-        {"limit", required_argument, NULL, 'l'},  {"rate", required_argument, NULL, 'r'},
-        {"help", no_argument, NULL, 'h'},         {0}};
+    static const struct option OPTIONS[] = {{"state", required_argument, NULL, 's'},
+                                            {"ca-file", required_argument, NULL, 'c'},
+                                            {"window", required_argument, NULL, 'w'},
+                                            {"patience", required_argument, NULL, 'p'},
+                                            {"limit", required_argument, NULL, 'l'},
+                                            {"rate", required_argument, NULL, 'r'},
+                                            {"certificate", required_argument, NULL, 'o'},
+                                            {"key", required_argument, NULL, 'k'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
     struct check_arguments arguments = {.limit = SHOWN_DEFAULT, .rate = CHECK_KEYS_A_SECOND};
     bool valid = true;
     int option;
@@ -147,9 +159,10 @@ int check_command(int argc, char **argv)
         valid = parse_check_option(&arguments, option);
     if (valid && arguments.help)
         return printf("%s%s", USAGE, HELP) < 0;
-    if (valid && !arguments.url)
+    if (valid && !arguments.redis.url)
         return report_check_failure("--state is missing: name the Redis of the gateways, such as "
                                     "--state redis://127.0.0.1:6379");
+    valid &= !arguments.redis.certificate_file == !arguments.redis.key_file;
     if (!valid || optind != argc) {
         fputs(USAGE, stderr);
         return EXIT_CANNOT;

@@ -326,17 +326,18 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
     });
   });
 
-test('Redis with TLS, a user and a database number serves a fleet', async (t) => {
+test('Redis with TLS that asks for certificates, a user and a database number serves a fleet', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'rollcall-redis-tls-'));
   await makeCertificate(directory, 'redis');
   const [certificate, secret] = ['certificate.pem', 'key.pem'].map((name) => join(directory, name));
   const [port] = await freePorts(1);
-  const tls = ['--tls-port', port, '--tls-auth-clients', 'no', '--tls-ca-cert-file', certificate];
+  const tls = ['--tls-port', port, '--tls-auth-clients', 'yes', '--tls-ca-cert-file', certificate];
   const redis = await startRedis({ args: [...tls, '--tls-cert-file', certificate, '--tls-key-file', secret].map(String) });
   await redis.command('ACL', 'SETUSER', 'app', 'on', '>pass-word', '~*', '&*', '+@all');
   await redis.command('ACL', 'SETUSER', 'default', '-@write', '-@scripting');
   const state = `rediss://app:pass-word@127.0.0.1:${port}/3`;
-  const settings = { ...REALTIME, 'state.ca_file': certificate };
+  const own = { 'state.certificate_file': certificate, 'state.key_file': secret };
+  const settings = { ...REALTIME, 'state.ca_file': certificate, ...own };
   const fleet = await startFleet({ redis: { url: state }, gateways: ['gw-tls'], settings });
   t.after(async () => {
     closeAll();
@@ -350,6 +351,9 @@ test('Redis with TLS, a user and a database number serves a fleet', async (t) =>
   await redis.command('SELECT', 3);
   assert.deepEqual(await redis.command('SMEMBERS', 'user_connections:alice'), [established.conn_id]);
   assert.doesNotMatch(server.log(), /pass-word/);
-  const { code, stdout } = await rollcall('check', '--state', state, '--ca-file', certificate);
+  const { code, stdout } = await rollcall(
+    'check', '--state', state, '--ca-file', certificate, '--certificate', certificate, '--key', secret);
   assert.equal(code, 0, stdout);
+  const refused = await rollcall('check', '--state', state, '--ca-file', certificate);
+  assert.equal(refused.code, 2, 'without a certificate Redis refuses');
 });
