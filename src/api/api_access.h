@@ -1,5 +1,6 @@
 /*
- * Who may make a request: a user or an operator's program with a token, or the application with scope `service`.
+ * Who may make a request: a user or an operator's program with a token, or the application with a token of scope
+ * `service` or an API key (api_keys.h), which is taken from the Authorization header only: queries are logged by proxies.
  *
  * Each route names the access it needs (enum rest_access). REST_USER takes a user's token of any scope. The others take
  * one scope each and nothing else: scope `admin` does not include `service`, nor the other way round. What acts for the

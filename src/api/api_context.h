@@ -10,6 +10,7 @@
 #ifndef ROLLCALL_API_API_CONTEXT_H
 #define ROLLCALL_API_API_CONTEXT_H
 
+#include "api/api_keys.h"
 #include "auth/jwt_sign.h"
 #include "base/container.h"
 #include "base/list.h"
@@ -60,6 +61,7 @@ struct api_context {
     struct list echoes;              /* connections to /v1/echo, which are on no route */
     size_t connections_max;          /* of this worker, all kinds */
     struct list held_answers;        /* see api_budget.h */
+    struct api_keys keys;
     struct api_transport *transport; /* NULL: only WebSockets */
     bool shedding;                   /* memory is short: new connections are refused */
     int64_t evicted_at_ms;           /* when api_evict_busiest() looked at all users */

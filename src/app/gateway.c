@@ -12,6 +12,8 @@
 #include "socketio/handover.h"
 
 #include <errno.h>
+#include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -291,6 +293,22 @@ uint16_t gateway_port(const struct gateway *gateway)
 uint16_t gateway_operations_port(const struct gateway *gateway)
 {
     return gateway->operations.port;
+}
+
+void gateway_open_control(struct gateway *gateway)
+{
+    const struct config *config = gateway->parts.config;
+    struct slice scheme = SLICE("sqlite:");
+    char path[PATH_MAX];
+    control_socket_open(&gateway->control[0], &gateway->loop, config->data_dir, &gateway->ledger,
+                        &gateway->random);
+    if (!slice_starts_with(slice_of(config->ledger.url), scheme))
+        return;
+    snprintf(path, sizeof(path), "%s", config->ledger.url + scheme.len);
+    const char *directory = dirname(path);
+    if (strcmp(directory, config->data_dir) != 0)
+        control_socket_open(&gateway->control[1], &gateway->loop, directory, &gateway->ledger,
+                            &gateway->random);
 }
 
 void gateway_start(struct gateway *gateway)

@@ -90,6 +90,10 @@ void gateway_run(struct gateway *gateway);
 /* Starts the drain within a second. Any thread may call it; it cannot fail. */
 void gateway_drain(struct gateway *gateway);
 
+/* Serves commands of operators (control_socket.h) on this gateway's ledger, in the data directory and in that of a SQLite
+ * file elsewhere. Before gateway_run(), for one gateway of a process. */
+void gateway_open_control(struct gateway *gateway);
+
 /* Completes what is pending: every port answers that it is unavailable. Call it on the main thread after all gateways
  * have stopped and the ledger is closed, for all of them again until each returns false: then nothing was pending. */
 bool gateway_finish(struct gateway *gateway);

@@ -190,6 +190,7 @@ static void compose_rest(struct gateway *gateway)
     rest->connections_max = gateway->parts.connections_max;
     list_init(&rest->echoes);
     list_init(&rest->held_answers);
+    api_keys_init(&rest->keys, &gateway->ledger, &gateway->loop.clock);
 }
 
 static bool compose_socketio(struct gateway *gateway)
@@ -309,6 +310,7 @@ void gateway_free(struct gateway **gateway)
     typing_views_free(&freed->typing.views);
     socketio_context_free(&freed->socketio);
     everyone_free(&freed->everyone);
+    api_keys_free(&freed->rest.keys);
     router_free(&freed->router);
     connection_context_free(&freed->sessions.connections);
     encoder_free(&freed->encoder);

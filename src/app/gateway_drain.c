@@ -70,6 +70,8 @@ void gateway_start_drain(struct gateway *gateway)
 
 void gateway_stop(struct gateway *gateway)
 {
+    control_socket_close(&gateway->control[0]);
+    control_socket_close(&gateway->control[1]);
     gateway_messages_stop(&gateway->messages);
     revocation_watch_stop(&gateway->revocations);
     ledger_client_close(&gateway->ledger);

@@ -6,6 +6,7 @@
 #define ROLLCALL_APP_GATEWAY_INTERNAL_H
 
 #include "api/api_context.h"
+#include "app/control_socket.h"
 #include "app/gateway.h"
 #include "app/gateway_backends.h"
 #include "app/gateway_hooks.h"
@@ -57,6 +58,7 @@ struct gateway {
     struct delivery delivery;
     struct delivery_receiver receiver;
     struct everyone everyone;
+    struct control_socket control[2]; /* the second where the ledger's file is elsewhere */
     struct memory_pressure pressure;
     struct loop_task memory_check; /* soon after this worker has come to hold much more */
     struct wheel_timer housekeeping;

@@ -2,6 +2,7 @@
 #include "app/commands/check_command.h"
 #include "app/commands/dead_letters_command.h"
 #include "app/commands/fanout_command.h"
+#include "app/commands/key_command.h"
 #include "app/commands/ledger_command.h"
 #include "app/commands/repair_command.h"
 #include "app/commands/sim_command.h"
@@ -41,6 +42,7 @@ static const struct command {
     {"check", check_command},
     {"repair", repair_command},
     {"dead-letters", dead_letters_command},
+    {"key", key_command},
     {"tables", tables_command},
     {"topics", topics_command},
     {"serve", serve_command},

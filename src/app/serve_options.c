@@ -98,6 +98,7 @@ void serve_options_write_usage(FILE *out)
           "  token USER                        print a signed token\n"
           "  check                             verify the invariants on a live Redis\n"
           "  repair CHAT                       restore the counter of a halted chat\n"
+          "  key create|list|revoke            API keys of your own programs\n"
           "  dead-letters                      list or replay what could not be fanned out\n"
           "  tables                            create or check the tables of a ledger on DynamoDB\n"
           "  topics                            create or check the topics of a feed on Kafka\n"

@@ -126,6 +126,7 @@ static bool start_gateways(struct server *server)
     }
     if (!give_keys_to_gateways(server))
         return false;
+    gateway_open_control(server->gateways[0]);
     atomic_store(&server->running_count, server->parts.gateway.workers);
     for (size_t i = 0; i < server->parts.gateway.workers; i++) {
         struct gateway_thread *thread = &server->threads[i];

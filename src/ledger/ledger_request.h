@@ -27,6 +27,7 @@
 #define ROLLCALL_LEDGER_LEDGER_REQUEST_H
 
 #include "ledger/ledger_events.h"
+#include "ledger/ledger_keys.h"
 #include "ledger/ledger_messages.h"
 #include "ledger/ledger_metrics.h"
 #include "ledger/ledger_relations.h"
@@ -114,7 +115,11 @@ static inline struct ledger *ledger_innermost(struct ledger *ledger)
     X(DEAD_EVENTS_LIST, false, events)                                                             \
     X(DEAD_EVENTS_REPLAY, true, change)                                                            \
     X(EVENT_QUEUE_GET, false, event_queue)                                                         \
-    X(EVENT_LEASE, true, event_queue)
+    X(EVENT_LEASE, true, event_queue)                                                              \
+    X(KEY_PUT, true, change)                                                                       \
+    X(KEY_DELETE, true, change)                                                                    \
+    X(KEY_USED, true, change)                                                                      \
+    X(KEYS_LIST, false, keys)
 
 #define LEDGER_OPERATION_NAME(name, writes, outcome) LEDGER_##name,
 enum ledger_operation { LEDGER_OPERATIONS(LEDGER_OPERATION_NAME) LEDGER_OPERATION_COUNT };
@@ -125,13 +130,14 @@ enum ledger_operation { LEDGER_OPERATIONS(LEDGER_OPERATION_NAME) LEDGER_OPERATIO
 struct ledger_request_input {
     struct slice
         user; /* who makes the request: also viewer, reader, sender, creator, actor, from */
-    struct slice other; /* also to, and the chat member to add or remove */
+    struct slice other; /* also to, the chat member to add or remove, and the scope of a key */
     struct slice chat;
-    struct slice id;    /* of a contact request or a message; also the name of an event queue */
+    struct slice
+        id; /* of a contact request or a message; also the name of an event queue or of a key */
     struct slice after; /* the page starts after this id */
     int64_t after_activity_ms;
     struct slice client_message_id;
-    struct slice device;     /* also the holder of an event queue */
+    struct slice device;     /* also the holder of an event queue, or a key's hash */
     struct slice text;       /* a body, a reason, or the data of an event */
     const struct slice *ids; /* targets, chat members, pairs, or positions of events */
     size_t id_count;
@@ -188,6 +194,7 @@ union ledger_request_outcome {
     struct ledger_repair_outcome repair;
     struct ledger_revoke_outcome revoke;
     struct ledger_revocations_outcome revocations;
+    struct ledger_keys_outcome keys;
     struct ledger_events_outcome events;
     struct ledger_event_queue_outcome event_queue;
 };
@@ -215,6 +222,7 @@ union ledger_request_completion {
     ledger_repair_done repair;
     ledger_revoke_done revoke;
     ledger_revocations_done revocations;
+    ledger_keys_done keys;
     ledger_events_done events;
     ledger_event_queue_done event_queue;
 };

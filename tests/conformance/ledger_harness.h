@@ -13,6 +13,7 @@
 
 #include "base/buffer.h"
 #include "ledger/ledger_events.h"
+#include "ledger/ledger_keys.h"
 #include "ledger/ledger_messages.h"
 #include "ledger/ledger_relations.h"
 #include "ledger/ledger_revocations.h"
@@ -132,6 +133,13 @@ const char *harness_dead_letter_put(struct harness *harness, const char *chat, u
 /* Each revocation as user@second; `last_position` is that of the last one. */
 const char *harness_revoke(struct harness *harness, const char *user);
 const char *harness_revocations(struct harness *harness, uint64_t after, uint32_t limit);
+
+const char *harness_key_put(struct harness *harness, const char *name, const char *hash,
+                            const char *scope);
+const char *harness_key_delete(struct harness *harness, const char *name);
+const char *harness_key_used(struct harness *harness, const char *name);
+/* Each key as name=hash(scope)created/used. */
+const char *harness_keys(struct harness *harness);
 
 const char *harness_dead_letters(struct harness *harness);
 const char *harness_replay(struct harness *harness, const char *chat, uint64_t sequence);

@@ -164,3 +164,40 @@ const char *harness_repair(struct harness *harness, const char *chat, bool apply
     ledger_chat_repair(&harness->client, slice_of(chat), apply, write_repair, harness);
     return harness_line(harness);
 }
+
+static void write_keys(void *arg, const struct ledger_keys_outcome *outcome)
+{
+    harness_begin(arg, outcome->status);
+    for (size_t i = 0; i < outcome->count; i++) {
+        const struct ledger_key *key = &outcome->keys[i];
+        harness_add(arg, " %.*s=%.*s(%.*s)%lld/%lld", SLICE_FORMAT(key->name),
+                    SLICE_FORMAT(key->hash), SLICE_FORMAT(key->scope),
+                    (long long)key->created_at_ms, (long long)key->last_used_ms);
+    }
+}
+
+const char *harness_key_put(struct harness *harness, const char *name, const char *hash,
+                            const char *scope)
+{
+    ledger_key_put(&harness->client, slice_of(name), slice_of(hash), slice_of(scope),
+                   harness_write_change, harness);
+    return harness_line(harness);
+}
+
+const char *harness_key_delete(struct harness *harness, const char *name)
+{
+    ledger_key_delete(&harness->client, slice_of(name), harness_write_change, harness);
+    return harness_line(harness);
+}
+
+const char *harness_key_used(struct harness *harness, const char *name)
+{
+    ledger_key_used(&harness->client, slice_of(name), harness_write_change, harness);
+    return harness_line(harness);
+}
+
+const char *harness_keys(struct harness *harness)
+{
+    ledger_keys_list(&harness->client, write_keys, harness);
+    return harness_line(harness);
+}

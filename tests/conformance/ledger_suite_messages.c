@@ -257,6 +257,29 @@ void ledger_suite_dead_letters_can_be_replayed(void **state)
     expect(harness_dead_letter_put(h, "c", 9, "never stored"), "not_found");
 }
 
+void ledger_suite_keys_are_stored_used_and_removed(void **state)
+{
+    struct harness *h = *state;
+    expect(harness_keys(h), "ok");
+    expect(harness_key_put(h, "shop", "hash-1", "service deliver"), "ok changed");
+    expect(harness_key_put(h, "shop", "hash-1", "service deliver"), "ok");
+    expect(harness_key_put(h, "shop", "hash-2", "service"), "conflict");
+    expect(harness_key_put(h, "", "hash", "service"), "invalid");
+    expect(harness_key_put(h, "x", "hash", ""), "invalid");
+    expect(harness_key_put(h, "Admin", "hash-3", "admin"), "ok changed");
+    expect(harness_keys(h), "ok Admin=hash-3(admin)5000/0 shop=hash-1(service deliver)5000/0");
+    h->clock.wall_ms += 60000;
+    expect(harness_key_used(h, "shop"), "ok changed");
+    expect(harness_key_used(h, "nobody"), "ok");
+    h->clock.wall_ms -= 1000;
+    expect(harness_key_used(h, "shop"), "ok"); /* never back */
+    expect(harness_keys(h), "ok Admin=hash-3(admin)5000/0 shop=hash-1(service deliver)5000/65000");
+    expect(harness_key_delete(h, "shop"), "ok changed");
+    expect(harness_key_delete(h, "shop"), "ok");
+    expect(harness_keys(h), "ok Admin=hash-3(admin)5000/0");
+    expect(harness_key_put(h, "shop", "hash-4", "service"), "ok changed");
+}
+
 void ledger_suite_revocations_are_listed_in_order_and_only_the_latest(void **state)
 {
     struct harness *h = *state;

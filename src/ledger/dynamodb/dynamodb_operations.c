@@ -49,6 +49,10 @@ static const dynamodb_operation operations[LEDGER_OPERATION_COUNT] = {
     [LEDGER_DEAD_EVENTS_REPLAY] = dynamodb_events_replay,
     [LEDGER_EVENT_QUEUE_GET] = dynamodb_events_queue_get,
     [LEDGER_EVENT_LEASE] = dynamodb_events_lease,
+    [LEDGER_KEY_PUT] = dynamodb_keys_put,
+    [LEDGER_KEY_DELETE] = dynamodb_keys_delete,
+    [LEDGER_KEY_USED] = dynamodb_keys_used,
+    [LEDGER_KEYS_LIST] = dynamodb_keys_list,
 };
 
 void dynamodb_operations_complete(struct dynamodb_task *task, struct ledger_request *request,

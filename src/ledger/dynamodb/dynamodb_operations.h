@@ -103,6 +103,13 @@ enum ledger_status dynamodb_events_lease(struct dynamodb_task *task);
 
 enum ledger_status dynamodb_users_graph(struct dynamodb_task *task);
 
+/* ---- dynamodb_keys.c ---- */
+
+enum ledger_status dynamodb_keys_put(struct dynamodb_task *task);
+enum ledger_status dynamodb_keys_delete(struct dynamodb_task *task);
+enum ledger_status dynamodb_keys_used(struct dynamodb_task *task);
+enum ledger_status dynamodb_keys_list(struct dynamodb_task *task);
+
 /* ---- dynamodb_relations.c ---- */
 
 enum ledger_status dynamodb_relations_change(struct dynamodb_task *task);

@@ -13,7 +13,7 @@
  *   sends           sender_key, client_message_id  the first send of a client_message_id: idempotency, kept for ever
  *   chats           chat_id, part_key              a chat, its members, its read marks
  *   users           user_id, part_key              settings, contacts, contact requests, blocks, chats, calls of a user
- *   queues          queue_name, item_position      outbox, dead letters, revocations, events for the application
+ *   queues          queue_name, item_position      outbox, dead letters, revocations, events for the application, API keys
  */
 #ifndef ROLLCALL_LEDGER_DYNAMODB_DYNAMODB_TABLES_H
 #define ROLLCALL_LEDGER_DYNAMODB_DYNAMODB_TABLES_H

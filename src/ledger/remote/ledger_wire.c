@@ -2,7 +2,7 @@
 
 #include "ledger/remote/ledger_wire_internal.h"
 
-_Static_assert(LEDGER_OPERATION_COUNT == 49, "raise LEDGER_WIRE_VERSION with the operations");
+_Static_assert(LEDGER_OPERATION_COUNT == 53, "raise LEDGER_WIRE_VERSION with the operations");
 
 enum { VERSIONS = UINT8_MAX + 1 };
 
@@ -68,6 +68,10 @@ static const unsigned needs[LEDGER_OPERATION_COUNT] = {
     [LEDGER_DEAD_EVENTS_REPLAY] = ID,
     [LEDGER_EVENT_QUEUE_GET] = ID,
     [LEDGER_EVENT_LEASE] = ID | DEVICE,
+    [LEDGER_KEY_PUT] = ID | DEVICE | OTHER,
+    [LEDGER_KEY_DELETE] = ID,
+    [LEDGER_KEY_USED] = ID,
+    [LEDGER_KEYS_LIST] = PAGE,
 };
 
 static void pass_input_last_seen(struct wire *wire, struct ledger_request_input *input)

@@ -292,6 +292,22 @@ static void pass_event_queue_outcome(struct wire *wire, struct ledger_event_queu
     wire_number(wire, &outcome->dropped, UINT64_MAX);
 }
 
+static void pass_keys_outcome(struct wire *wire, struct ledger_keys_outcome *outcome)
+{
+    const void *items = outcome->keys;
+    if (wire_list(wire, &items, &outcome->count, sizeof(*outcome->keys), LEDGER_KEYS_MAX)) {
+        struct ledger_key *keys = (struct ledger_key *)items;
+        for (size_t i = 0; i < outcome->count; i++) {
+            ledger_wire_id(wire, &keys[i].name);
+            ledger_wire_id(wire, &keys[i].hash);
+            ledger_wire_id(wire, &keys[i].scope);
+            wire_signed(wire, &keys[i].created_at_ms);
+            wire_signed(wire, &keys[i].last_used_ms);
+        }
+    }
+    outcome->keys = items;
+}
+
 /* ---- one function per operation ---- */
 
 #define PASS(name, writes, field)                                                                  \

@@ -52,6 +52,10 @@ static const sqlite_operation operations[LEDGER_OPERATION_COUNT] = {
     [LEDGER_DEAD_EVENTS_REPLAY] = sqlite_events_replay,
     [LEDGER_EVENT_QUEUE_GET] = sqlite_events_queue_get,
     [LEDGER_EVENT_LEASE] = sqlite_events_lease,
+    [LEDGER_KEY_PUT] = sqlite_keys_put,
+    [LEDGER_KEY_DELETE] = sqlite_keys_delete,
+    [LEDGER_KEY_USED] = sqlite_keys_used,
+    [LEDGER_KEYS_LIST] = sqlite_keys_list,
 };
 
 bool sqlite_operations_execute(struct database *database, struct ledger_request *request)

@@ -213,6 +213,13 @@ enum ledger_status sqlite_events_lease(struct database *, struct ledger_request 
 /* Writes the events of a request that has succeeded, in its transaction. */
 void sqlite_events_derive(struct database *database, struct ledger_request *request);
 
+/* ---- sqlite_keys.c ---- */
+
+enum ledger_status sqlite_keys_put(struct database *, struct ledger_request *);
+enum ledger_status sqlite_keys_delete(struct database *, struct ledger_request *);
+enum ledger_status sqlite_keys_used(struct database *, struct ledger_request *);
+enum ledger_status sqlite_keys_list(struct database *, struct ledger_request *);
+
 /* ---- sqlite_revocations.c ---- */
 
 enum ledger_status sqlite_revocations_put(struct database *, struct ledger_request *);

@@ -225,9 +225,18 @@ static const char EVENTS[] = "CREATE TABLE event_queues ("
                              "  PRIMARY KEY (queue, position)"
                              ") STRICT, WITHOUT ROWID;";
 
-static const char *const migrations[] = {PEOPLE,      MESSAGES,    MEMBERS_VERSION,
-                                         SENT_COUNTS, REVOCATIONS, BLOCKED_BY,
-                                         ROLES,       CHAT_DRAFTS, EVENTS};
+/* Version 10: API keys. */
+static const char KEYS[] = "CREATE TABLE api_keys ("
+                           "  name TEXT NOT NULL PRIMARY KEY,"
+                           "  hash TEXT NOT NULL,"
+                           "  scope TEXT NOT NULL,"
+                           "  created_at_ms INTEGER NOT NULL,"
+                           "  last_used_ms INTEGER NOT NULL DEFAULT 0"
+                           ") STRICT, WITHOUT ROWID;";
+
+static const char *const migrations[] = {PEOPLE,      MESSAGES,   MEMBERS_VERSION, SENT_COUNTS,
+                                         REVOCATIONS, BLOCKED_BY, ROLES,           CHAT_DRAFTS,
+                                         EVENTS,      KEYS};
 
 int sqlite_schema_version(void)
 {

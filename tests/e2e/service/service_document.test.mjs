@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { closeAll, connect } from '../support/client.mjs';
-import { startServer } from '../support/server.mjs';
+import { rollcall, startServer } from '../support/server.mjs';
 
 const execute = promisify(execFile);
 
@@ -33,7 +33,7 @@ test('every curl command of the document succeeds', async () => {
   for (const user of ['alice', 'bob']) await connect(server, user);
   const env = {
     URL: server.url.replace(/\/$/, ''),
-    KEY: await server.token('backend', { scope: 'service' }),
+    KEY: (await rollcall('key', 'create', 'shop', '--scope', 'service', '--data-dir', server.dataDir)).stdout.trim(),
   };
   for (const command of commands) {
     const printed = await run(command, env);
