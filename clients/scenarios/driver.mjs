@@ -31,6 +31,19 @@ const operations = {
   reject_call: (client, { call_id: id }) => client.rejectCall(id),
   end_call: (client, { call_id: id }) => client.endCall(id),
   signal: (client, { call_id: id, data }) => client.signal(id, data),
+  request_contact: ({ api }, { user_id: user }) => api.requestContact(user),
+  contact_requests: ({ api }) => api.contactRequests(),
+  accept_contact: ({ api }, { request_id: id }) => api.acceptContact(id),
+  remove_contact: ({ api }, { user_id: user }) => api.removeContact(user),
+  friends: ({ api }) => api.friends(),
+  block: ({ api }, { user_id: user }) => api.block(user),
+  create_chat: ({ api }, { chat_id: chatId, members }) => api.createGroup({ chatId, members }),
+  direct_chat: ({ api }, { user_id: user }) => api.directChat(user),
+  chat: ({ api }, { chat_id: chat }) => api.chat(chat),
+  history: ({ api }, { chat_id: chat, before_sequence: beforeSequence, limit }) =>
+    api.messages(chat, { beforeSequence, limit }),
+  mark_read: ({ api }, { chat_id: chat, sequence }) => api.markRead(chat, sequence),
+  remove_member: ({ api }, { chat_id: chat, user_id: user }) => api.removeMember(chat, user),
 };
 
 async function perform({ id, client: name, do: op, args }) {
@@ -42,5 +55,5 @@ async function perform({ id, client: name, do: op, args }) {
   }
 }
 
-print({ hello: { name: 'JavaScript', without: ['http'] } });
+print({ hello: { name: 'JavaScript' } });
 createInterface({ input: process.stdin }).on('line', (line) => perform(JSON.parse(line))).on('close', () => process.exit(0));

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { WebSocket } from 'ws';
+import { startApplication } from '../support/application.mjs';
 import { installPackedClient } from '../support/client_package.mjs';
 import { startServer } from '../support/server.mjs';
 
@@ -206,6 +207,31 @@ test('a message list merges history, pushes and what was missed while disconnect
   assert.deepEqual(bodies(), ['#2', '#3', '#4', '#5', '#6', '#7', '#8', '#9', '#10']);
   assert.equal(await list.fetchEarlier(), false);
   assert.equal(list.messages[0].sequence, 1);
+});
+
+test('events of the application: sent with an acknowledgement, and delivered by name', async () => {
+  const application = await startApplication();
+  const own = await startServer({ settings: { 'hooks.event_url': application.url } });
+  try {
+    const wes = new Rollcall({ url: own.url, getToken: () => own.token('wes'), WebSocket });
+    clients.push(wes);
+    await wes.connect();
+    application.answer = () => ({ body: { placed: true } });
+    assert.deepEqual(await wes.sendEvent('order', { id: 7 }), { placed: true });
+    const [{ user_id: user, name, data }] = application.questions;
+    assert.deepEqual([user, name, data], ['wes', 'order', { id: 7 }]);
+    application.answer = () => ({ status: 500 });
+    await assert.rejects(wes.sendEvent('order'), { code: 'SERVICE_UNAVAILABLE', retryable: true });
+
+    const shipped = nextEvent(wes, 'delivery:shipped');
+    const backend = new RollcallApi({ url: own.url, token: await own.token('backend', { scope: 'service' }) });
+    const body = { to: { users: ['wes'] }, event: 'shipped', data: { order: 7 } };
+    assert.deepEqual(await backend.request('POST', '/v1/service/deliver', { body }), { accepted: 1 });
+    assert.deepEqual(await shipped, { order: 7 });
+  } finally {
+    await own.stop();
+    await application.stop();
+  }
 });
 
 test('an expired token is replaced, and a wrong one is UNAUTHENTICATED', async () => {
