@@ -5,7 +5,9 @@
 #include "log/log.h"
 #include "net/send_batch.h"
 #include "presence/push.h"
+#include "redis/redis_pubsub.h"
 #include "session/chat_commands.h"
+#include "socketio/codec/adapter_packet.h"
 #include "socketio/codec/socketio_dialect.h"
 #include "socketio/handover.h"
 
@@ -193,6 +195,45 @@ static void compose_rest(struct gateway *gateway)
     api_keys_init(&rest->keys, &gateway->ledger, &gateway->loop.clock);
 }
 
+static void on_adapter_message(void *arg, struct slice channel, struct slice message)
+{
+    socketio_adapter_received(arg, channel, message);
+}
+
+static const struct redis_pubsub_owner ADAPTER_CHANNELS_OWNER = {.on_message = on_adapter_message};
+
+static bool subscribe_adapter(struct gateway *gateway, struct slice suffix)
+{
+    struct buffer pattern = BUFFER_INIT;
+    adapter_pattern_write(&pattern, gateway->adapter.key, suffix);
+    bool subscribed = !pattern.failed &&
+                      redis_pubsub_subscribe(gateway->adapter_channels, buffer_slice(&pattern));
+    buffer_free(&pattern);
+    return subscribed;
+}
+
+/* Subscribes by patterns, which a Node server does not count among the servers that it waits for. */
+static bool compose_adapter(struct gateway *gateway)
+{
+    const struct config_socketio *config = &gateway->parts.config->socketio;
+    if (!config->adapter)
+        return true;
+    if (!gateway->ports.redis) {
+        if (gateway->index == 0)
+            log_warn("socketio_adapter_off", "reason=%s",
+                     log_sentence(SLICE("socketio.adapter needs a Redis: --state redis://…")));
+        return true;
+    }
+    gateway->adapter = (struct socketio_adapter){.sessions = &gateway->sessions,
+                                                 .receiver = &gateway->receiver,
+                                                 .key = slice_of(config->adapter_key)};
+    socketio_adapter_init(&gateway->adapter);
+    gateway->adapter_channels = redis_pubsub_make_patterns(
+        gateway->ports.redis, &ADAPTER_CHANNELS_OWNER, &gateway->adapter);
+    return gateway->adapter_channels && subscribe_adapter(gateway, SLICE(ADAPTER_BROADCASTS)) &&
+           subscribe_adapter(gateway, SLICE(ADAPTER_REQUESTS));
+}
+
 static bool compose_socketio(struct gateway *gateway)
 {
     struct socketio_context *socketio = &gateway->socketio;
@@ -271,7 +312,8 @@ struct gateway *gateway_make(const struct gateway_parts *parts, size_t index)
     compose_delivery(gateway);
     if (!revocation_watch_init(&gateway->revocations, &gateway->sessions, parts->hash_seed) ||
         !compose_presence(gateway) || !compose_handlers(gateway) || !compose_chats(gateway) ||
-        !compose_messages(gateway) || !compose_calls(gateway) || !compose_socketio(gateway))
+        !compose_messages(gateway) || !compose_calls(gateway) || !compose_socketio(gateway) ||
+        !compose_adapter(gateway))
         return NULL;
     gateway->housekeeping.fire = gateway_housekeep;
     gateway->memory_check.run = gateway_check_memory;
@@ -297,6 +339,7 @@ void gateway_free(struct gateway **gateway)
     api_budget_release(&freed->rest);
     mailbox_free(&freed->mailbox);
     gateway_hooks_close(&freed->hooks);
+    redis_pubsub_free(&freed->adapter_channels);
     gateway_backends_free(freed);
     gateway_hooks_free(&freed->hooks);
     ledger_request_inbox_free(&freed->ledger_inbox);
@@ -308,6 +351,7 @@ void gateway_free(struct gateway **gateway)
     last_seen_free(&freed->last_seen);
     call_plane_free(&freed->calls);
     typing_views_free(&freed->typing.views);
+    socketio_adapter_free(&freed->adapter);
     socketio_context_free(&freed->socketio);
     everyone_free(&freed->everyone);
     api_keys_free(&freed->rest.keys);

@@ -21,6 +21,7 @@
 #include "routing/delivery_receiver.h"
 #include "session/revocation_watch.h"
 #include "session/session.h"
+#include "socketio/socketio_adapter.h"
 #include "socketio/socketio_context.h"
 
 /* The gateway reports to the state store only while it is CLAIMED, that is, while its id is its own. */
@@ -55,6 +56,8 @@ struct gateway {
     struct gateway_hooks hooks;
     struct api_context rest;
     struct socketio_context socketio;
+    struct socketio_adapter adapter;
+    struct redis_pubsub *adapter_channels; /* NULL: socketio.adapter is off */
     struct delivery delivery;
     struct delivery_receiver receiver;
     struct everyone everyone;

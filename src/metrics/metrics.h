@@ -116,6 +116,10 @@ enum {
         "Connections closed because their clients flooded on")                                     \
     ROW(LIMITS_TABLE_BYTES, "limits_table_bytes", LARGEST,                                         \
         "Memory of the budgets that are not full")                                                 \
+    ROW(SOCKETIO_ADAPTER_RECEIVED, "socketio_adapter_received", COUNTER,                           \
+        "Messages of Socket.IO adapters and emitters")                                             \
+    ROW(SOCKETIO_ADAPTER_DROPPED, "socketio_adapter_dropped", COUNTER,                             \
+        "Messages of Socket.IO adapters and emitters that were invalid or too many")               \
     ROW(HOOKS_ASKED, "hooks_asked", COUNTER, "Questions sent to the application")                  \
     ROW(HOOKS_IN_FLIGHT, "hooks_in_flight", SUM, "Questions that wait for an answer")              \
     ROW(HOOKS_FAILED, "hooks_failed", COUNTER,                                                     \

@@ -21,7 +21,8 @@ struct redis_pubsub {
     struct list subscribers;
     struct list unassigned;   /* channels without a subscriber */
     struct wheel_timer timer; /* assigns channels */
-    bool moved;               /* channels may have the wrong subscriber */
+    enum redis_subscription subscription;
+    bool moved; /* channels may have the wrong subscriber */
 };
 
 static bool pubsub_channel_matches(const struct table_node *node, struct slice key)
@@ -46,12 +47,12 @@ static struct redis_channel *find_pubsub_subscriber_channel(struct redis_subscri
 }
 
 static void on_pubsub_message(struct redis_subscriber *subscriber, struct slice name,
-                              struct slice message)
+                              struct slice channel, struct slice message)
 {
     struct redis_pubsub *pubsub = subscriber->arg;
-    const struct redis_channel *channel = find_pubsub_channel(pubsub, name);
-    if (channel && channel->subscriber == subscriber && channel->state == REDIS_CHANNEL_LIVE)
-        pubsub->owner->on_message(pubsub->arg, name, message);
+    const struct redis_channel *known = find_pubsub_channel(pubsub, name);
+    if (known && known->subscriber == subscriber && known->state == REDIS_CHANNEL_LIVE)
+        pubsub->owner->on_message(pubsub->arg, channel, message);
 }
 
 static void on_pubsub_channel_live(struct redis_subscriber *subscriber, struct slice name)
@@ -118,9 +119,8 @@ static struct redis_subscriber *ensure_pubsub_subscriber(struct redis_pubsub *pu
         if (redis_address_equal(redis_connection_address(subscriber->connection), address))
             return subscriber;
     }
-    struct redis_subscriber *subscriber =
-        redis_subscriber_make(&pubsub->cluster->context, address, redis_is_cluster(pubsub->client),
-                              &SUBSCRIBER_OWNER, pubsub);
+    struct redis_subscriber *subscriber = redis_subscriber_make(
+        &pubsub->cluster->context, address, pubsub->subscription, &SUBSCRIBER_OWNER, pubsub);
     if (subscriber)
         list_append(&pubsub->subscribers, &subscriber->place);
     return subscriber;
@@ -274,6 +274,8 @@ struct redis_pubsub *redis_pubsub_make(struct redis_client *client,
     }
     pubsub->client = client;
     pubsub->cluster = cluster;
+    pubsub->subscription =
+        redis_is_cluster(client) ? REDIS_SUBSCRIBE_SHARDED : REDIS_SUBSCRIBE_CHANNELS;
     pubsub->owner = owner;
     pubsub->arg = arg;
     pubsub->observer.on_slots_moved = on_pubsub_slots_moved;
@@ -281,6 +283,15 @@ struct redis_pubsub *redis_pubsub_make(struct redis_client *client,
     list_init(&pubsub->subscribers);
     list_init(&pubsub->unassigned);
     redis_observe(client, &pubsub->observer);
+    return pubsub;
+}
+
+struct redis_pubsub *redis_pubsub_make_patterns(struct redis_client *client,
+                                                const struct redis_pubsub_owner *owner, void *arg)
+{
+    struct redis_pubsub *pubsub = redis_pubsub_make(client, owner, arg);
+    if (pubsub)
+        pubsub->subscription = REDIS_SUBSCRIBE_PATTERNS;
     return pubsub;
 }
 

@@ -1,6 +1,7 @@
 /*
  * Subscriptions to channels, on connections of their own: one to a single server; on a cluster one to each
- * server that serves the slot of a channel (sharded channels: SSUBSCRIBE).
+ * server that serves the slot of a channel (sharded channels: SSUBSCRIBE). Instead of channels, patterns can be subscribed
+ * to (PSUBSCRIBE), each on one server: what is published with PUBLISH reaches every server of a cluster.
  *
  * The caller subscribes to a channel once and counts the users of it. A subscription survives reconnections,
  * failovers and moved slots, but messages published meanwhile are lost, because pub/sub guarantees nothing.
@@ -26,6 +27,7 @@
 enum { REDIS_SUBSCRIBE_BATCH = 512, REDIS_CHANNELS_MAX = 1 << 20, REDIS_CHANNEL_BYTES_MAX = 1024 };
 
 struct redis_pubsub_owner {
+    /* `channel` is the one that was published to, also when a pattern was subscribed to. */
     void (*on_message)(void *arg, struct slice channel, struct slice message);
     /* The channel is live, for the first time or again: messages published from now on arrive. May be NULL. */
     void (*on_subscribed)(void *arg, struct slice channel);
@@ -36,6 +38,10 @@ struct redis_pubsub;
 /* Returns NULL when out of memory. Connects with the first subscription. The client must outlive it. */
 struct redis_pubsub *redis_pubsub_make(struct redis_client *client,
                                        const struct redis_pubsub_owner *owner, void *arg);
+
+/* The same for patterns: these are then the names. */
+struct redis_pubsub *redis_pubsub_make_patterns(struct redis_client *client,
+                                                const struct redis_pubsub_owner *owner, void *arg);
 
 /* Only while the loop makes no turn, and before the client is freed. */
 void redis_pubsub_free(struct redis_pubsub **pubsub);

@@ -8,6 +8,15 @@
 
 enum { LEAVING_BYTES_MAX = 4 * 1024 * 1024 };
 
+/* The commands of each kind of subscription. */
+static const struct {
+    struct slice subscribe, unsubscribe;
+} SUBSCRIPTION_COMMANDS[] = {
+    [REDIS_SUBSCRIBE_CHANNELS] = {{"SUBSCRIBE", 9}, {"UNSUBSCRIBE", 11}},
+    [REDIS_SUBSCRIBE_SHARDED] = {{"SSUBSCRIBE", 10}, {"SUNSUBSCRIBE", 12}},
+    [REDIS_SUBSCRIBE_PATTERNS] = {{"PSUBSCRIBE", 10}, {"PUNSUBSCRIBE", 12}},
+};
+
 static struct slice subscriber_channel_name(const struct redis_channel *channel)
 {
     return (struct slice){channel->name, channel->len};
@@ -69,7 +78,7 @@ static void on_subscriber_batch_timer(struct wheel_timer *timer)
     if (subscriber->leaving.len > 0) {
         buffer_append_slice(out, buffer_slice(&subscriber->leaving));
     } else {
-        const struct slice name = subscriber->sharded ? SLICE("SSUBSCRIBE") : SLICE("SUBSCRIBE");
+        const struct slice name = SUBSCRIPTION_COMMANDS[subscriber->subscription].subscribe;
         for (int i = 0; i < REDIS_SUBSCRIBE_BATCH && !list_empty(&subscriber->wanted); i++) {
             struct redis_channel *channel = subscriber_first_channel(&subscriber->wanted);
             /* one command per channel: on a cluster they are in different slots */
@@ -104,18 +113,26 @@ static void on_subscriber_push(struct redis_connection *connection, void *arg,
     struct slice kind = push->items[0].text;
     struct slice name = push->items[1].text;
     if (slice_is(kind, "message") || slice_is(kind, "smessage")) {
-        subscriber->owner->on_message(subscriber, name, push->items[2].text);
+        subscriber->owner->on_message(subscriber, name, name, push->items[2].text);
+        return;
+    }
+    if (slice_is(kind, "pmessage")) {
+        if (push->count > 3)
+            subscriber->owner->on_message(subscriber, name, push->items[2].text,
+                                          push->items[3].text);
         return;
     }
     struct redis_channel *channel = subscriber->owner->find(subscriber, name);
     if (!channel || channel->subscriber != subscriber)
         return;
-    if (slice_is(kind, "subscribe") || slice_is(kind, "ssubscribe")) {
+    if (slice_is(kind, "subscribe") || slice_is(kind, "ssubscribe") ||
+        slice_is(kind, "psubscribe")) {
         if (channel->state != REDIS_CHANNEL_ASKED)
             return;
         subscriber_set_channel_state(subscriber, channel, REDIS_CHANNEL_LIVE);
         subscriber->owner->on_live(subscriber, name);
-    } else if (slice_is(kind, "unsubscribe") || slice_is(kind, "sunsubscribe")) {
+    } else if (slice_is(kind, "unsubscribe") || slice_is(kind, "sunsubscribe") ||
+               slice_is(kind, "punsubscribe")) {
         if (channel->state == REDIS_CHANNEL_WANTED)
             return;
         log_info("redis_channel_evicted", "channel=%s", log_quote(name));
@@ -155,8 +172,7 @@ void redis_subscriber_remove(struct redis_subscriber *subscriber, struct redis_c
                              bool unsubscribe)
 {
     if (unsubscribe && channel->state != REDIS_CHANNEL_WANTED) {
-        const struct slice name =
-            subscriber->sharded ? SLICE("SUNSUBSCRIBE") : SLICE("UNSUBSCRIBE");
+        const struct slice name = SUBSCRIPTION_COMMANDS[subscriber->subscription].unsubscribe;
         size_t before = subscriber->leaving.len;
         resp_write_command(&subscriber->leaving,
                            (const struct slice[]){name, subscriber_channel_name(channel)}, 2);
@@ -173,7 +189,8 @@ void redis_subscriber_remove(struct redis_subscriber *subscriber, struct redis_c
 }
 
 struct redis_subscriber *redis_subscriber_make(struct redis_connection_context *context,
-                                               const struct redis_address *address, bool sharded,
+                                               const struct redis_address *address,
+                                               enum redis_subscription subscription,
                                                const struct redis_subscriber_owner *owner,
                                                void *arg)
 {
@@ -182,7 +199,7 @@ struct redis_subscriber *redis_subscriber_make(struct redis_connection_context *
         return NULL;
     *subscriber = (struct redis_subscriber){.owner = owner,
                                             .arg = arg,
-                                            .sharded = sharded,
+                                            .subscription = subscription,
                                             .leaving = BUFFER_BOUNDED(LEAVING_BYTES_MAX),
                                             .timer = {.fire = on_subscriber_batch_timer},
                                             .loop = context->loop};

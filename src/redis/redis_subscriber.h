@@ -17,6 +17,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* How a subscriber names what it subscribes to. */
+enum redis_subscription {
+    REDIS_SUBSCRIBE_CHANNELS,
+    REDIS_SUBSCRIBE_SHARDED,
+    REDIS_SUBSCRIBE_PATTERNS
+};
+
 enum redis_channel_state { REDIS_CHANNEL_WANTED, REDIS_CHANNEL_ASKED, REDIS_CHANNEL_LIVE };
 
 struct redis_channel {
@@ -31,7 +38,8 @@ struct redis_channel {
 struct redis_subscriber;
 
 struct redis_subscriber_owner {
-    void (*on_message)(struct redis_subscriber *subscriber, struct slice channel,
+    /* `name` is that of the subscription: the channel itself, or the pattern that it matches. */
+    void (*on_message)(struct redis_subscriber *subscriber, struct slice name, struct slice channel,
                        struct slice message);
     /* The channel of that name is live. */
     void (*on_live)(struct redis_subscriber *subscriber, struct slice name);
@@ -47,7 +55,7 @@ struct redis_subscriber {
     const struct redis_subscriber_owner *owner;
     void *arg;
     struct redis_connection *connection;
-    bool sharded;
+    enum redis_subscription subscription;
     bool in_flight;
     struct list wanted;
     struct list asked;
@@ -61,7 +69,8 @@ struct redis_subscriber {
 
 /* Returns NULL when out of memory. */
 struct redis_subscriber *redis_subscriber_make(struct redis_connection_context *context,
-                                               const struct redis_address *address, bool sharded,
+                                               const struct redis_address *address,
+                                               enum redis_subscription subscription,
                                                const struct redis_subscriber_owner *owner,
                                                void *arg);
 

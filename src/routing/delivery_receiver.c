@@ -182,8 +182,33 @@ static bool delivery_receive_everyone(struct delivery_receiver *receiver, struct
     if (receiver->recovery)
         recovery_invalidate(receiver->recovery);
     if (receiver->everyone)
-        everyone_begin(receiver->everyone, event.type, event.fields, received_event_id(&event));
+        everyone_begin(receiver->everyone, event.type, event.fields, received_event_id(&event),
+                       NULL);
     return true;
+}
+
+void delivery_receive_local(struct delivery_receiver *receiver, const struct delivery_local *local)
+{
+    struct message message = {
+        .type = MESSAGE_RELAY,
+        .relay = {.name = SLICE("delivery"), .fields = local->fields, .event_id = local->event_id}};
+    struct broadcast broadcast = {.message = &message};
+    if (local->to_everyone) {
+        if (receiver->recovery)
+            recovery_invalidate(receiver->recovery);
+        if (receiver->everyone)
+            everyone_begin(receiver->everyone, message.relay.name, local->fields, local->event_id,
+                           &local->users);
+        return;
+    }
+    size_t delivered = 0;
+    for (size_t i = 0; i < local->users.count; i++) {
+        delivery_keep_received_event(receiver, local->users.ids[i], &broadcast);
+        delivered +=
+            router_broadcast_to_user(receiver->router, local->users.ids[i], &broadcast, NULL);
+    }
+    broadcast_end(&broadcast);
+    metrics_add(receiver->metrics, METRIC_FANOUT_DELIVERED, (int64_t)delivered);
 }
 
 static bool delivery_receive_kind(struct delivery_receiver *receiver, struct json *json)

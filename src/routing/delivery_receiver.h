@@ -45,6 +45,17 @@ struct delivery_receiver {
     struct everyone *everyone; /* NULL: events for everyone are dropped */
 };
 
+/* A named event that every gateway hears by itself, such as from a Socket.IO adapter; borrowed for the call. */
+struct delivery_local {
+    struct slice fields; /* of a delivery, a JSON object */
+    uint64_t event_id;   /* unlike that of any other event */
+    bool to_everyone;
+    struct id_list users; /* who gets it; with to_everyone who does not, sorted */
+};
+
+/* Delivers it to this gateway's own sockets, and keeps it for sessions that it expects back. */
+void delivery_receive_local(struct delivery_receiver *receiver, const struct delivery_local *local);
+
 /* Receives a payload of any kind: of this gateway's own topic, or a broadcast (BUS_TOPIC_ALL). A broadcast also
  * invalidates the parked sessions: its sender had no routes and kept no events for them. */
 void delivery_received(struct delivery_receiver *receiver, struct slice topic,

@@ -11,18 +11,21 @@ struct everyone_event {
     struct everyone *everyone;
     struct message message;
     struct broadcast broadcast;
-    uint64_t cursor; /* in the table of routes */
-    size_t visited;  /* in this step */
+    struct id_list except; /* sorted, owned */
+    uint64_t cursor;       /* in the table of routes */
+    size_t visited;        /* in this step */
 };
 
 static void send_everyone_event(struct table_node *node, void *arg)
 {
     struct everyone_event *event = arg;
     struct slice user = route_user(CONTAINER_OF(node, struct route, node));
+    event->visited++;
+    if (event->except.count && id_list_sorted_contains(&event->except, user))
+        return;
     size_t delivered =
         router_broadcast_to_user(event->everyone->router, user, &event->broadcast, NULL);
     metrics_add(event->everyone->metrics, METRIC_FANOUT_DELIVERED, (int64_t)delivered);
-    event->visited++;
 }
 
 static void end_everyone_event(struct everyone_event *event)
@@ -30,6 +33,7 @@ static void end_everyone_event(struct everyone_event *event)
     list_remove(&event->of_everyone);
     event->everyone->pending_count--;
     broadcast_end(&event->broadcast);
+    id_list_free(&event->except);
     free(event);
 }
 
@@ -84,11 +88,14 @@ void everyone_free(struct everyone *everyone)
 }
 
 void everyone_begin(struct everyone *everyone, struct slice name, struct slice fields,
-                    uint64_t event_id)
+                    uint64_t event_id, const struct id_list *except)
 {
     struct everyone_event *event = malloc(sizeof(*event) + name.len + fields.len);
-    if (!event)
+    struct id_list excepted = {0};
+    if (!event || (except && !id_list_copy(&excepted, except->ids, except->count))) {
+        free(event);
         return;
+    }
     char *text = (char *)(event + 1);
     memcpy(text, name.data, name.len);
     memcpy(text + name.len, fields.data, fields.len);
@@ -99,6 +106,7 @@ void everyone_begin(struct everyone *everyone, struct slice name, struct slice f
                               .fields = {text + name.len, fields.len},
                               .event_id = event_id}},
         .broadcast.message = &event->message,
+        .except = excepted,
     };
     list_append(&everyone->pending, &event->of_everyone);
     if (++everyone->pending_count > EVERYONE_PENDING_MAX)

@@ -13,6 +13,7 @@
 #define ROLLCALL_ROUTING_EVERYONE_H
 
 #include "base/clock.h"
+#include "base/id_list.h"
 #include "base/wheel.h"
 #include "metrics/metrics.h"
 #include "routing/router.h"
@@ -35,8 +36,9 @@ void everyone_init(struct everyone *everyone, struct router *router, struct whee
 /* Drops what is pending: the gateway ends. */
 void everyone_free(struct everyone *everyone);
 
-/* Begins to send an event; copies its name and its fields, a JSON object. Out of memory it is dropped. */
+/* Begins to send an event; copies its name and its fields, a JSON object, and who is not meant, a sorted list (NULL: all
+ * are). Out of memory it is dropped. */
 void everyone_begin(struct everyone *everyone, struct slice name, struct slice fields,
-                    uint64_t event_id);
+                    uint64_t event_id, const struct id_list *except);
 
 #endif

@@ -70,7 +70,7 @@ static int tear_down(void **state)
 static void begin(struct fixture *fixture)
 {
     char name[] = "delivery", fields[] = "{\"data\":1}";
-    everyone_begin(&fixture->everyone, slice_of(name), slice_of(fields), 5);
+    everyone_begin(&fixture->everyone, slice_of(name), slice_of(fields), 5, NULL);
     name[0] = fields[0] = 'x'; /* they were copied */
 }
 

@@ -7,6 +7,9 @@
 
 enum { NUMBER_TEXT_MAX = 32, DOUBLE_DIGITS_MIN = 15, DOUBLE_DIGITS_MAX = 17 };
 
+/* Levels of a Buffer as JSON. */
+enum { BUFFER_DEPTH = 2 };
+
 /* ---- to JSON ---- */
 
 /* A container being written. */
@@ -14,6 +17,7 @@ struct writing {
     struct slice *packed;
     struct buffer *json;
     bool *lost;
+    bool with_buffers;
     unsigned depth;
 };
 
@@ -79,6 +83,18 @@ static void write_json_real(struct buffer *json, double real)
     json_write_raw(json, slice_of(text));
 }
 
+static void write_json_buffer(struct buffer *json, struct slice bytes)
+{
+    json_write_object(json);
+    json_write_key_string(json, SLICE("type"), SLICE("Buffer"));
+    json_write_key(json, SLICE("data"));
+    json_write_array(json);
+    for (size_t i = 0; i < bytes.len; i++)
+        json_write_int(json, (unsigned char)bytes.data[i]);
+    json_write_array_end(json);
+    json_write_object_end(json);
+}
+
 static void write_json_scalar(const struct writing *in, const struct msgpack_item *item)
 {
     char text[NUMBER_TEXT_MAX];
@@ -100,6 +116,11 @@ static void write_json_scalar(const struct writing *in, const struct msgpack_ite
         json_write_string(in->json, item->bytes);
         break;
     case MSGPACK_BINARY:
+        if (in->with_buffers && in->depth + BUFFER_DEPTH <= JSON_DEPTH_MAX) {
+            write_json_buffer(in->json, item->bytes);
+            break;
+        }
+        /* fall through */
     case MSGPACK_EXTENSION:
         *in->lost = true;
         json_write_null(in->json);
@@ -128,13 +149,23 @@ static bool write_json_value(const struct writing *in)
     return msgpack_skip(in->packed);
 }
 
-bool msgpack_to_json(struct slice *packed, struct buffer *json, bool *lost)
+static bool write_json_outermost(const struct writing *writing)
 {
-    struct writing writing = {.packed = packed, .json = json, .lost = lost};
-    struct slice ahead = *packed;
+    struct slice ahead = *writing->packed;
     struct msgpack_item item;
     return msgpack_read(&ahead, &item) &&
-           (item.type == MSGPACK_ARRAY || item.type == MSGPACK_MAP) && write_json_value(&writing);
+           (item.type == MSGPACK_ARRAY || item.type == MSGPACK_MAP) && write_json_value(writing);
+}
+
+bool msgpack_to_json(struct slice *packed, struct buffer *json, bool *lost)
+{
+    return write_json_outermost(&(struct writing){.packed = packed, .json = json, .lost = lost});
+}
+
+bool msgpack_to_json_with_buffers(struct slice *packed, struct buffer *json, bool *lost)
+{
+    return write_json_outermost(
+        &(struct writing){.packed = packed, .json = json, .lost = lost, .with_buffers = true});
 }
 
 /* ---- from JSON ---- */

@@ -25,6 +25,9 @@ enum { MSGPACK_JSON_GROWTH_MAX = 6 };
  * Returns false when it is neither, or truncated. Sets *lost, never clears it. */
 bool msgpack_to_json(struct slice *packed, struct buffer *json, bool *lost);
 
+/* The same; binary is not lost, but written as JSON.stringify() writes a Buffer: {"type":"Buffer","data":[1,2,3]}. */
+bool msgpack_to_json_with_buffers(struct slice *packed, struct buffer *json, bool *lost);
+
 /* Reads the next value and appends it. Returns false, and appends nothing, when it is not JSON. */
 bool msgpack_from_json(struct json *json, struct buffer *out);
 

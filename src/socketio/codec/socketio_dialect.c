@@ -182,19 +182,22 @@ static const struct customary_event CALL_EVENTS[] = {
 enum { CALL_EVENT_COUNT = sizeof(CALL_EVENTS) / sizeof(CALL_EVENTS[0]) };
 
 /* An application's event, relayed as a delivery that begins with its name: the event has that name and the data as its
- * argument. Returns false for a delivery without a name. */
+ * argument, or as many arguments as `args` has. Returns false for a delivery without a name. */
 static bool write_named_event(struct slice fields, struct buffer *out)
 {
     struct json json;
-    struct slice key, name, data;
+    struct slice key, name, data, args = SLICE_NONE;
     json_init(&json, (char *)fields.data, fields.len);
     json_object(&json);
     if (!json_member(&json, &key) || !slice_is(key, "event") || !json_raw(&json, &name) ||
         !json_member(&json, &key) || !json_raw(&json, &data))
         return false;
+    if (json_member(&json, &key) && json_raw(&json, &args))
+        data = (struct slice){args.data + 1, args.len - 2}; /* without the brackets */
     buffer_append_text(out, "42[");
     buffer_append_slice(out, name);
-    buffer_append_byte(out, ',');
+    if (data.len)
+        buffer_append_byte(out, ',');
     buffer_append_slice(out, data);
     buffer_append_byte(out, ']');
     return true;
