@@ -102,10 +102,10 @@ static void print_violation(const struct world *world, FILE *out)
             invariant_name(world->violated), invariant_sentence(world->violated), world->violation);
 }
 
-/* Returns whether everything held. `out` NULL: says nothing. */
-static bool run_seed(const struct world_options *options, bool traces, FILE *out)
+/* Returns 0 if everything held, else a number for the invariant that did not. `out` NULL: says nothing. */
+static int run_seed(const struct world_options *options, bool traces, FILE *out)
 {
-    static struct world world;
+    static struct world world; /* too large for a stack */
     double started_s = read_processor_s();
     trace_open(traces ? out : NULL);
     bool held = world_run(&world, options);
@@ -115,7 +115,7 @@ static bool run_seed(const struct world_options *options, bool traces, FILE *out
     if (out)
         print_counts(&world, processor_s, out);
     world_free(&world);
-    return held;
+    return held ? 0 : EXIT_VIOLATED + (int)world.violated;
 }
 
 /* ---- many runs ---- */
@@ -130,16 +130,17 @@ static pid_t fork_seed(const struct sim_options *options, uint64_t seed, FILE *o
     pid_t pid = fork();
     if (pid != 0)
         return pid;
-    bool held = run_seed(&world, options->traces, out);
+    int status = run_seed(&world, options->traces, out);
     if (out)
         fflush(out);
-    exit(held ? 0 : EXIT_VIOLATED);
+    exit(status);
 }
 
-static bool wait_for_seed(void)
+/* Returns what run_seed() did, or -1 if the run crashed. */
+static int wait_for_seed(void)
 {
     int status;
-    return wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return wait(&status) > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 static bool run_seeds(const struct sim_options *options, FILE *out)
@@ -149,14 +150,14 @@ static bool run_seeds(const struct sim_options *options, FILE *out)
     uint64_t failed = 0;
     for (uint64_t seed = options->world.seed; seed <= options->last_seed; seed++) {
         if (running == options->jobs) {
-            failed += !wait_for_seed();
+            failed += wait_for_seed() != 0;
             running--;
         }
         fork_seed(options, seed, out);
         running++;
     }
     for (; running > 0; running--)
-        failed += !wait_for_seed();
+        failed += wait_for_seed() != 0;
     held = failed == 0;
     if (options->last_seed > options->world.seed)
         fprintf(out, "%" PRIu64 " seeds, %" PRIu64 " violated\n",
@@ -166,22 +167,23 @@ static bool run_seeds(const struct sim_options *options, FILE *out)
 
 /* ---- minimising ---- */
 
-static bool still_fails(struct sim_options *options)
+static int run_silently(const struct sim_options *options)
 {
     fork_seed(options, options->world.seed, NULL);
-    return !wait_for_seed();
+    return wait_for_seed();
 }
 
-/* Drops one fault after another, as long as the run fails without it. */
+/* Drops one fault after another, as long as the run violates the same invariant without it. */
 static void minimise(struct sim_options *options, FILE *out)
 {
+    int status = run_silently(options);
     for (unsigned i = 0; i < 64; i++) {
         options->world.skips_faults ^= UINT64_C(1) << i;
-        if (!still_fails(options))
+        if (run_silently(options) != status)
             options->world.skips_faults ^= UINT64_C(1) << i;
     }
-    fprintf(out, "the same with fewer faults: --skip %" PRIx64 "\n", options->world.skips_faults);
     options->traces = true;
+    fprintf(out, "the same with fewer faults: --skip %" PRIx64 "\n", options->world.skips_faults);
     fork_seed(options, options->world.seed, out);
     wait_for_seed();
 }
@@ -289,7 +291,7 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     disk_register();
     bool held = run_seeds(&options, out);
-    if (!held && options.minimises && still_fails(&options))
+    if (!held && options.minimises)
         minimise(&options, out);
     fclose(out);
     return held ? 0 : EXIT_VIOLATED;

@@ -102,7 +102,8 @@ void model_call_count_members(struct model_call *call, enum model_type type)
 
 bool model_slice_is_word(struct slice text, const char *word)
 {
-    return text.len == strlen(word) && strncasecmp(text.data, word, text.len) == 0;
+    return text.len > 0 && (text.data[0] | ' ') == (word[0] | ' ') &&
+           strncasecmp(text.data, word, text.len) == 0 && word[text.len] == '\0';
 }
 
 bool model_call_int(struct model_call *call, size_t argument, int64_t *out)
@@ -140,6 +141,14 @@ bool model_parse_bound(struct slice text, double *bound, bool *exclusive)
 
 /* ---- replies ---- */
 
+/* A mark, a number and the end of the line: formatting it by printf would be a tenth of a simulation. */
+static void reply_number(struct model_call *call, char mark, int64_t value)
+{
+    buffer_append_byte(call->out, mark);
+    buffer_append_int(call->out, value);
+    buffer_append(call->out, "\r\n", 2);
+}
+
 void model_reply_error(struct model_call *call, const char *text)
 {
     buffer_printf(call->out, "-%s\r\n", text);
@@ -157,14 +166,14 @@ void model_reply_ok(struct model_call *call)
 
 void model_reply_int(struct model_call *call, int64_t value)
 {
-    buffer_printf(call->out, ":%lld\r\n", (long long)value);
+    reply_number(call, ':', value);
 }
 
 void model_reply_bulk(struct model_call *call, struct slice text)
 {
-    buffer_printf(call->out, "$%zu\r\n", text.len);
+    reply_number(call, '$', (int64_t)text.len);
     buffer_append_slice(call->out, text);
-    buffer_append_text(call->out, "\r\n");
+    buffer_append(call->out, "\r\n", 2);
 }
 
 void model_reply_null(struct model_call *call)
@@ -179,20 +188,20 @@ void model_reply_null_array(struct model_call *call)
 
 void model_reply_array(struct model_call *call, size_t count)
 {
-    buffer_printf(call->out, "*%zu\r\n", count);
+    reply_number(call, '*', (int64_t)count);
 }
 
 void model_reply_map(struct model_call *call, size_t pairs)
 {
     if (call->resp == 3)
-        buffer_printf(call->out, "%%%zu\r\n", pairs);
+        reply_number(call, '%', (int64_t)pairs);
     else
         model_reply_array(call, 2 * pairs);
 }
 
 void model_reply_set(struct model_call *call, size_t count)
 {
-    buffer_printf(call->out, "%c%zu\r\n", call->resp == 3 ? '~' : '*', count);
+    reply_number(call, call->resp == 3 ? '~' : '*', (int64_t)count);
 }
 
 void model_reply_score(struct model_call *call, double score)
