@@ -189,6 +189,56 @@ func TestTheServiceSeesPresenceUnfilteredAndAUserIsNotTheService(t *testing.T) {
 	}
 }
 
+func TestTheServiceDeliversAndMakesContacts(t *testing.T) {
+	server, ctx := startServer(t), testContext(t)
+	pushes := make(chan Push, 10)
+	alice := connect(t, server, "alice", Options{OnPush: func(push Push) {
+		if push.Type == "delivery" {
+			pushes <- push
+		}
+	}})
+	service := must[*Service](t)(NewService(server.url, server.token("backend", "--scope", "service"), nil))
+	accepted := must[int](t)(service.Deliver(ctx, Recipients{Users: []string{"alice", "nobody"}}, "shipped", map[string]int{"id": 7}))
+	var delivery struct {
+		Event string
+		Data  struct{ ID int }
+	}
+	if err := take(t, pushes).Decode(&delivery); err != nil || accepted != 1 || delivery.Event != "shipped" || delivery.Data.ID != 7 {
+		t.Fatal(accepted, delivery, err)
+	}
+	expectFriends := func(wanted ...string) {
+		t.Helper()
+		friends, _, err := alice.Friends(ctx, FriendsQuery{})
+		var names []string
+		for _, friend := range friends {
+			names = append(names, friend.UserID)
+		}
+		if err != nil || fmt.Sprint(names) != fmt.Sprint(wanted) {
+			t.Fatal(names, err)
+		}
+	}
+	if err := service.AddContact(ctx, "alice", "bob"); err != nil {
+		t.Fatal(err)
+	}
+	expectFriends("bob")
+	if err := service.SetContacts(ctx, "alice", []string{"carol", "dave"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := service.RemoveContact(ctx, "alice", "carol"); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.NewReader(`{"contact":["alice","erin"]}` + "\n" + `{"contact":"wrong"}` + "\n")
+	counts := must[ImportResult](t)(service.Import(ctx, lines))
+	if counts.Contacts != 1 || len(counts.Errors) != 1 || counts.Errors[0].Line != 2 {
+		t.Fatal(counts)
+	}
+	expectFriends("dave", "erin")
+	online, next, err := service.Online(ctx, "", 10)
+	if err != nil || fmt.Sprint(online) != "[alice]" || next != "" {
+		t.Fatal(online, next, err)
+	}
+}
+
 func TestTheExampleChats(t *testing.T) {
 	server := startServer(t)
 	example := t.TempDir() + "/chat"

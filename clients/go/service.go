@@ -153,9 +153,11 @@ func (s *Service) ExportUser(ctx context.Context, user string) (all json.RawMess
 	return all, err
 }
 
-// EraseUser removes a user.
-func (s *Service) EraseUser(ctx context.Context, user string) error {
-	return s.call(ctx, "DELETE", path("service", "users", user), nil, nil)
+// EraseUser returns true when the user is erased. False: it takes longer and goes on; ask again.
+func (s *Service) EraseUser(ctx context.Context, user string) (bool, error) {
+	var progress json.RawMessage
+	err := s.call(ctx, "DELETE", path("service", "users", user), nil, &progress)
+	return err == nil && progress == nil, err
 }
 
 func (s *Service) call(ctx context.Context, method, target string, body, into any) error {

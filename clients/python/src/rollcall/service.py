@@ -132,8 +132,9 @@ class Service:
         """Everything that is stored of a user."""
         return self._long_api.call(self._key, "GET", path("service", "users", user, "export"))
 
-    def erase_user(self, user: str) -> None:
-        self._long_api.call(self._key, "DELETE", path("service", "users", user))
+    def erase_user(self, user: str) -> bool:
+        """Returns True when the user is erased. False: it takes longer and goes on; ask again."""
+        return self._long_api.call(self._key, "DELETE", path("service", "users", user)) is None
 
     def _call(self, method: str, target: str, body: Any = None, query: Mapping[str, str | int | None] | None = None) -> Any:
         return self._api.call(self._key, method, target, body, query)

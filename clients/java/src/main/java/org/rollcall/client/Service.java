@@ -106,8 +106,9 @@ public final class Service {
         return call("GET", Api.path("service", "users", user, "export"), null);
     }
 
-    public void eraseUser(String user) {
-        call("DELETE", Api.path("service", "users", user), null);
+    /** Returns true when the user is erased. False: it takes longer and goes on; ask again. */
+    public boolean eraseUser(String user) {
+        return call("DELETE", Api.path("service", "users", user), null).isEmpty();
     }
 
     private Map<String, Object> call(String method, String target, Object body) {

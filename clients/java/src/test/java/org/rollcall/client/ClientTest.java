@@ -6,7 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -160,5 +162,36 @@ class ClientTest {
         }
         RollcallException away = assertThrows(RollcallException.class, () -> new Service("http://127.0.0.1:1", "rk_x").presence(List.of("bob")));
         assertTrue(away.isRetryable());
+    }
+
+    @Test
+    void theServiceDeliversAndMakesContacts() throws Exception {
+        BlockingQueue<Map<String, Object>> pushes = new LinkedBlockingQueue<>();
+        try (RollcallClient alice = connect(user(), new Listener() {
+            @Override
+            public void onPush(String type, Map<String, Object> fields) {
+                if (type.equals("delivery")) pushes.add(fields);
+            }
+        })) {
+            Service service = new Service(server.url, server.token("backend", "--scope", "service"));
+            assertEquals(1, service.deliverToUsers(List.of(alice.userId(), "nobody"), "shipped", Map.of("id", 7)));
+            Map<String, Object> push = take(pushes);
+            assertEquals("shipped", push.get("event"));
+            assertEquals(Map.of("id", 7L), push.get("data"));
+            service.addContact(alice.userId(), "bob");
+            assertEquals(List.of("bob"), friends(alice));
+            service.setContacts(alice.userId(), List.of("carol", "dave"));
+            service.removeContact(alice.userId(), "carol");
+            String lines = Json.write(Map.of("contact", List.of(alice.userId(), "erin"))) + "\n{\"contact\":\"wrong\"}\n";
+            Map<String, Object> counts = service.importLines(new ByteArrayInputStream(lines.getBytes(StandardCharsets.UTF_8)));
+            assertEquals(1L, counts.get("contacts"));
+            assertEquals(2L, Fields.objects(counts, "errors").get(0).get("line"));
+            assertEquals(List.of("dave", "erin"), friends(alice));
+            assertTrue(((List<?>) service.online(null, 1000).get("users")).contains(alice.userId()));
+        }
+    }
+
+    private static List<String> friends(RollcallClient client) {
+        return Fields.objects(soon(client.people().friends(null, null)), "friends").stream().map(each -> Fields.text(each, "user_id")).toList();
     }
 }
