@@ -157,6 +157,13 @@ static void chats_note_sequence(struct rollcall *client, struct chat *chat, int6
     repeated_command_want(&chat->syncing, client->clock.now_ms);
 }
 
+void chats_sync_followed(struct rollcall *client)
+{
+    for (struct chat *at = client->chats; at; at = at->next)
+        if (at->followed)
+            repeated_command_want(&at->syncing, client->clock.now_ms);
+}
+
 /* The next message goes to the application; an older one was given before; a later one means that some are
  * missing, so they are fetched together with it. */
 void chats_message(struct rollcall *client, const struct rollcall_event *event)

@@ -200,6 +200,8 @@ void chats_reset(struct rollcall *client);
 bool chats_synced(const struct rollcall *client);
 void chats_flush(struct rollcall *client);
 int64_t chats_due_ms(const struct rollcall *client);
+/* The server may have lost pushes to this device. */
+void chats_sync_followed(struct rollcall *client);
 void chats_message(struct rollcall *client, const struct rollcall_event *event);
 /* A message of this client was acknowledged; the server never pushes it back. `body` NULL: the stored body may
  * differ. */

@@ -272,6 +272,15 @@ static bool on_connection_closing(struct rollcall *client, const struct fields *
     return true;
 }
 
+static bool on_sync_required(struct rollcall *client, const struct fields *fields,
+                             struct rollcall_event *event)
+{
+    (void)fields;
+    chats_sync_followed(client);
+    client_emit(client, event);
+    return true;
+}
+
 static void on_message_refused(struct rollcall *client, struct rollcall_event *event)
 {
     struct outgoing *refused = outbox_detach(client, event->client_message_id);
@@ -324,6 +333,7 @@ static const struct {
     {"message", on_message},
     {"message_ack", on_message_ack},
     {"sync_response", on_sync_response},
+    {"sync_required", on_sync_required},
     {"presence_changed", on_presence},
     {"presence_snapshot", on_presence_snapshot},
     {"chat_snapshot", on_chat_snapshot},

@@ -272,6 +272,19 @@ static void test_missing_messages_are_fetched_without_duplicates(void **state)
     fixture_expect_nothing(fixture);
 }
 
+static void test_sync_required_syncs_the_followed_chats(void **state)
+{
+    struct fixture *fixture = *state;
+    follow(fixture);
+    push(fixture, 1);
+    fixture_expect_nothing(fixture);
+    fixture_send(fixture, "{\"type\":\"sync_required\",\"reason\":\"test\"}");
+    assert_non_null(strstr(fixture_expect(fixture, "sync_request"), "\"after_sequence\":1,"));
+    page(fixture, 2, 3, false);
+    assert_non_null(strstr(fixture->log, "b2 b3 "));
+    fixture_expect_nothing(fixture);
+}
+
 /* The server read the page before it stored the last message. */
 static void test_messages_missed_while_syncing_are_fetched_afterwards(void **state)
 {
@@ -485,6 +498,7 @@ int main(void)
         TEST(test_items_of_pages_and_snapshots_carry_their_json),
         TEST(test_client_is_ready_only_after_the_last_page),
         TEST(test_missing_messages_are_fetched_without_duplicates),
+        TEST(test_sync_required_syncs_the_followed_chats),
         TEST(test_messages_missed_while_syncing_are_fetched_afterwards),
         TEST(test_page_without_progress_is_retried_with_back_off),
         TEST(test_own_messages_appear_in_sequence),
