@@ -404,6 +404,10 @@ void ledger_blocks_list(struct ledger_client *client, struct slice user, ledger_
  */
 #define LEDGER_CHAT_DIRECT_PREFIX "direct"
 
+/* The application itself as the actor of a change, or as the sender of a message: it needs neither membership nor a right
+ * nor anybody's consent. No user has this id, because a user's has no control characters. */
+#define LEDGER_APPLICATION SLICE("\x01")
+
 enum ledger_chat_kind { LEDGER_CHAT_GROUP, LEDGER_CHAT_DIRECT };
 
 /* What a chat shows of a member: only of members who have a name, a picture or a read mark. */
@@ -453,6 +457,11 @@ void ledger_chat_create(struct ledger_client *client, struct slice chat, struct 
                         const struct slice *members, size_t count, bool members_can_add,
                         ledger_chat_done done, void *arg);
 
+/* The same by the application, without anybody's consent. */
+void ledger_chat_make(struct ledger_client *client, struct slice chat, struct slice creator,
+                      const struct slice *members, size_t count, bool members_can_add,
+                      ledger_chat_done done, void *arg);
+
 /* Returns the direct chat of the two users, with its profiles; if there is none, creates it with the id `chat`.
  * FORBIDDEN while one blocks the other; INVALID for oneself. */
 void ledger_chat_open_direct(struct ledger_client *client, struct slice chat, struct slice user,
@@ -495,7 +504,7 @@ void ledger_chats_list(struct ledger_client *client, struct slice user,
 void ledger_chat_member_check(struct ledger_client *client, struct slice chat, struct slice user,
                               ledger_change_done done, void *arg);
 
-/* `actor`, a member, adds `user` to a group. */
+/* `actor`, a member or LEDGER_APPLICATION, adds `user` to a group. */
 void ledger_chat_member_add(struct ledger_client *client, struct slice chat, struct slice actor,
                             struct slice user, ledger_change_done done, void *arg);
 

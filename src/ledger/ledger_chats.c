@@ -1,9 +1,9 @@
 /* The operations on chats and on the history of calls: each copies its arguments into a request. */
 #include "ledger/ledger_request.h"
 
-void ledger_chat_create(struct ledger_client *client, struct slice chat, struct slice creator,
+static void create_chat(struct ledger_client *client, struct slice chat, struct slice creator,
                         const struct slice *members, size_t count, bool members_can_add,
-                        ledger_chat_done done, void *arg)
+                        bool without_consent, ledger_chat_done done, void *arg)
 {
     struct ledger_request *request = ledger_request_make(client, LEDGER_CHAT_CREATE, arg);
     request->done.chat = done;
@@ -12,7 +12,22 @@ void ledger_chat_create(struct ledger_client *client, struct slice chat, struct 
     request->input.ids = ledger_request_ids(request, members, count, LEDGER_CHAT_MEMBERS_MAX);
     request->input.id_count = count;
     request->input.members_can_add = members_can_add;
+    request->input.without_consent = without_consent;
     ledger_request_submit(request);
+}
+
+void ledger_chat_create(struct ledger_client *client, struct slice chat, struct slice creator,
+                        const struct slice *members, size_t count, bool members_can_add,
+                        ledger_chat_done done, void *arg)
+{
+    create_chat(client, chat, creator, members, count, members_can_add, false, done, arg);
+}
+
+void ledger_chat_make(struct ledger_client *client, struct slice chat, struct slice creator,
+                      const struct slice *members, size_t count, bool members_can_add,
+                      ledger_chat_done done, void *arg)
+{
+    create_chat(client, chat, creator, members, count, members_can_add, true, done, arg);
 }
 
 void ledger_chat_open_direct(struct ledger_client *client, struct slice chat, struct slice user,

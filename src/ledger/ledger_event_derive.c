@@ -30,6 +30,15 @@ static void write_event_ids(struct buffer *out, struct slice key, const struct s
     json_write_array_end(out);
 }
 
+static void write_event_actor(struct buffer *out, struct slice key, struct slice user)
+{
+    json_write_key(out, key);
+    if (slice_equal(user, LEDGER_APPLICATION))
+        json_write_null(out);
+    else
+        json_write_string(out, user);
+}
+
 static void write_message_event(struct buffer *out, const struct ledger_request *request)
 {
     const struct ledger_request_input *input = &request->input;
@@ -37,7 +46,7 @@ static void write_message_event(struct buffer *out, const struct ledger_request 
     json_write_key_string(out, SLICE("chat_id"), input->chat);
     json_write_key_string(out, SLICE("message_id"), outcome->message_id);
     json_write_key_int(out, SLICE("sequence"), (int64_t)outcome->sequence);
-    json_write_key_string(out, SLICE("sender_id"), input->user);
+    write_event_actor(out, SLICE("sender_id"), input->user);
     json_write_key_string(out, SLICE("body"), input->text);
     write_event_time(out, SLICE("sent_at"), outcome->sent_at_ms);
 }
@@ -67,7 +76,7 @@ static void write_members_event(struct buffer *out, const struct ledger_request 
     const struct ledger_request_input *input = &request->input;
     bool adds = request->operation == LEDGER_CHAT_MEMBER_ADD;
     json_write_key_string(out, SLICE("chat_id"), input->chat);
-    json_write_key_string(out, SLICE("user_id"), input->user);
+    write_event_actor(out, SLICE("user_id"), input->user);
     write_event_ids(out, SLICE("added"), &input->other, adds);
     write_event_ids(out, SLICE("removed"), &input->other, !adds);
 }

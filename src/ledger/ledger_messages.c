@@ -101,6 +101,16 @@ void ledger_outbox_remove(struct ledger_client *client, const struct ledger_posi
     ledger_request_submit(request);
 }
 
+void ledger_message_delete(struct ledger_client *client, struct slice chat, uint64_t sequence,
+                           ledger_change_done done, void *arg)
+{
+    struct ledger_request *request = ledger_request_make(client, LEDGER_MESSAGE_DELETE, arg);
+    request->done.change = done;
+    request->input.chat = ledger_request_id(request, chat);
+    request->input.sequence = clamp_sequence(sequence);
+    ledger_request_submit(request);
+}
+
 void ledger_dead_letter_put(struct ledger_client *client, struct slice chat, uint64_t sequence,
                             struct slice reason, ledger_change_done done, void *arg)
 {

@@ -40,6 +40,12 @@ struct ledger_message {
     int64_t sent_at_ms;
 };
 
+/* The sender of a message as users see it: SLICE_NONE if it is the application. */
+static inline struct slice ledger_message_sender(struct slice sender)
+{
+    return slice_equal(sender, LEDGER_APPLICATION) ? SLICE_NONE : sender;
+}
+
 struct ledger_append_outcome {
     enum ledger_status status;
     struct slice message_id;
@@ -53,10 +59,15 @@ struct ledger_append_outcome {
 
 typedef void (*ledger_append_done)(void *arg, const struct ledger_append_outcome *outcome);
 
-/* Stores a message of a member. A duplicate keeps the first message_id. */
+/* Stores a message of a member, or of LEDGER_APPLICATION: a system message. A duplicate keeps the first message_id. */
 void ledger_message_append(struct ledger_client *client, struct slice chat, struct slice sender,
                            struct slice client_message_id, struct slice message_id,
                            struct slice body, ledger_append_done done, void *arg);
+
+/* Deletes a message: a tombstone stays. NOT_FOUND when there is no such message; one that was deleted before does not
+ * change. */
+void ledger_message_delete(struct ledger_client *client, struct slice chat, uint64_t sequence,
+                           ledger_change_done done, void *arg);
 
 struct ledger_messages_outcome {
     enum ledger_status status;

@@ -119,7 +119,8 @@ static inline struct ledger *ledger_innermost(struct ledger *ledger)
     X(KEY_PUT, true, change)                                                                       \
     X(KEY_DELETE, true, change)                                                                    \
     X(KEY_USED, true, change)                                                                      \
-    X(KEYS_LIST, false, keys)
+    X(KEYS_LIST, false, keys)                                                                      \
+    X(MESSAGE_DELETE, true, change)
 
 #define LEDGER_OPERATION_NAME(name, writes, outcome) LEDGER_##name,
 enum ledger_operation { LEDGER_OPERATIONS(LEDGER_OPERATION_NAME) LEDGER_OPERATION_COUNT };
@@ -163,6 +164,7 @@ struct ledger_request_input {
     bool members_can_add;
     bool apply;
     bool skips_outbox;
+    bool without_consent;
     unsigned event_type; /* enum ledger_event_type */
     const struct ledger_event_queue
         *queues; /* where the act is an event; the client's, or copies */

@@ -42,7 +42,7 @@ static void complete_history_page(struct message_history_read *read,
             .chat_id = message->chat,
             .message_id = message->id,
             .sequence = (int64_t)message->sequence,
-            .sender_id = message->sender,
+            .sender_id = ledger_message_sender(message->sender),
             .body = message->body,
             .sent_at_ms = message->sent_at_ms,
         };

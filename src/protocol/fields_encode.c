@@ -155,7 +155,11 @@ static void fields_write_chat_message(struct buffer *out, const struct chat_mess
     json_write_key_string(out, SLICE("chat_id"), message->chat_id);
     json_write_key_string(out, SLICE("message_id"), message->message_id);
     json_write_key_int(out, SLICE("sequence"), message->sequence);
-    json_write_key_string(out, SLICE("sender_id"), message->sender_id);
+    json_write_key(out, SLICE("sender_id"));
+    if (message->sender_id.data)
+        json_write_string(out, message->sender_id);
+    else
+        json_write_null(out);
     if (message->body.len)
         json_write_key_string(out, SLICE("body"), message->body);
     else

@@ -192,8 +192,8 @@ struct chat_message {
     struct slice chat_id;
     struct slice message_id;
     int64_t sequence;
-    struct slice sender_id;
-    struct slice body; /* empty: a tombstone, the message was deleted */
+    struct slice sender_id; /* SLICE_NONE: the application, a system message */
+    struct slice body;      /* empty: a tombstone, the message was deleted */
     int64_t sent_at_ms;
 };
 

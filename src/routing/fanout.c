@@ -3,6 +3,7 @@
 #include "base/backoff.h"
 #include "base/container.h"
 #include "base/id_list.h"
+#include "ledger/ledger_messages.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -175,7 +176,7 @@ static void fanout_chat_deliver_item(struct fanout_chat *chat, struct feed_item 
                                   .chat_id = event->chat,
                                   .message_id = event->message_id,
                                   .sequence = (int64_t)event->sequence,
-                                  .sender_id = event->sender,
+                                  .sender_id = ledger_message_sender(event->sender),
                                   .body = event->body,
                                   .sent_at_ms = event->sent_at_ms,
                               }};

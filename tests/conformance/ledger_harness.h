@@ -105,6 +105,10 @@ const char *harness_chat_change(struct harness *harness, const char *chat, const
 const char *harness_chats(struct harness *harness, const char *user, const char *after,
                           int64_t activity_ms, uint32_t limit, bool with_members);
 const char *harness_member(struct harness *harness, const char *chat, const char *user);
+/* By the application. */
+const char *harness_chat_make(struct harness *harness, const char *chat, const char *creator,
+                              const char *members);
+const char *harness_message_delete(struct harness *harness, const char *chat, uint64_t sequence);
 const char *harness_member_add(struct harness *harness, const char *chat, const char *actor,
                                const char *user);
 const char *harness_member_remove(struct harness *harness, const char *chat, const char *actor,

@@ -79,6 +79,16 @@ const char *harness_chat_create(struct harness *harness, const char *chat, const
     return harness_line(harness);
 }
 
+const char *harness_chat_make(struct harness *harness, const char *chat, const char *creator,
+                              const char *members)
+{
+    struct slice ids[100];
+    size_t count = harness_split(members, ids, 100);
+    ledger_chat_make(&harness->client, slice_of(chat), slice_of(creator), ids, count, true,
+                     write_chat, harness);
+    return harness_line(harness);
+}
+
 const char *harness_chat(struct harness *harness, const char *chat, const char *reader)
 {
     ledger_chat_get(&harness->client, slice_of(chat), slice_of(reader), false, write_chat, harness);
@@ -164,5 +174,12 @@ const char *harness_call(struct harness *harness, const char *id, const char *ca
 const char *harness_calls(struct harness *harness, const char *user, uint32_t limit)
 {
     ledger_calls_list(&harness->client, slice_of(user), limit, write_calls, harness);
+    return harness_line(harness);
+}
+
+const char *harness_message_delete(struct harness *harness, const char *chat, uint64_t sequence)
+{
+    ledger_message_delete(&harness->client, slice_of(chat), sequence, harness_write_change,
+                          harness);
     return harness_line(harness);
 }

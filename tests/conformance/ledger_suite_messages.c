@@ -257,6 +257,41 @@ void ledger_suite_dead_letters_can_be_replayed(void **state)
     expect(harness_dead_letter_put(h, "c", 9, "never stored"), "not_found");
 }
 
+void ledger_suite_application_adds_members_and_sends_without_consent(void **state)
+{
+    struct harness *h = *state;
+    harness_block(h, "bob", "alice");
+    expect(harness_chat_create(h, "c", "alice", "bob,dave"), "forbidden");
+    expect(harness_chat_make(h, "c", "alice", "bob,dave"),
+           "ok created c by alice (3 alice bob dave) 0/0");
+    expect(harness_chat_make(h, "c", "alice", "bob,dave"), "ok c by alice (3 alice bob dave) 0/0");
+    harness_block(h, "carol", "alice");
+    expect(harness_member_add(h, "c", "alice", "carol"), "forbidden");
+    expect(harness_member_add(h, "c", "\x01", "carol"), "ok changed");
+    expect(harness_member_add(h, "c", "\x01", "carol"), "ok");
+    expect(harness_member_add(h, "none", "\x01", "carol"), "not_found");
+    expect(harness_send(h, "c", "\x01", "x1", "welcome"), "ok 1 m-x1");
+    expect(harness_send(h, "c", "\x01", "x1", "welcome"), "ok 1 m-x1 duplicate");
+    expect(harness_send(h, "c", "alice", "x1", "hello"), "ok 2 m-x1");
+    expect(harness_send(h, "none", "\x01", "x1", "welcome"), "not_found");
+    expect(harness_after(h, "c", "carol", 0, 0), "ok c#1:\x01:welcome c#2:alice:hello /2");
+}
+
+void ledger_suite_deleted_message_leaves_a_tombstone(void **state)
+{
+    struct harness *h = *state;
+    harness_chat_create(h, "c", "alice", "bob");
+    harness_send(h, "c", "alice", "x1", "one");
+    harness_send(h, "c", "bob", "x2", "two");
+    expect(harness_message_delete(h, "c", 1), "ok changed");
+    expect(harness_message_delete(h, "c", 1), "ok");
+    expect(harness_message_delete(h, "c", 3), "not_found");
+    expect(harness_message_delete(h, "none", 1), "not_found");
+    expect(harness_after(h, "c", "bob", 0, 0), "ok c#1:alice: c#2:bob:two /2");
+    expect(harness_outbox(h, 0), "ok c#2:bob:two /0");
+    expect(harness_send(h, "c", "alice", "x3", "three"), "ok 3 m-x3");
+}
+
 void ledger_suite_keys_are_stored_used_and_removed(void **state)
 {
     struct harness *h = *state;

@@ -54,6 +54,8 @@
     X(outbox_of_many_chats_is_in_order)                                                            \
     X(outbox_is_skipped_by_clients_that_publish_by_other_means)                                    \
     X(dead_letters_can_be_replayed)                                                                \
+    X(application_adds_members_and_sends_without_consent)                                          \
+    X(deleted_message_leaves_a_tombstone)                                                          \
     X(keys_are_stored_used_and_removed)                                                            \
     X(revocations_are_listed_in_order_and_only_the_latest)                                         \
     X(revocation_never_moves_back)                                                                 \

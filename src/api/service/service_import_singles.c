@@ -117,8 +117,8 @@ static const char *start_chat(struct import_single *single, struct slice object)
     struct import_chat chat;
     const char *problem = import_line_read_chat(object, &sessions->scratch, &chat);
     if (!problem)
-        ledger_chat_create(sessions->ledger, chat.chat_id, chat.members[0], chat.members + 1,
-                           chat.member_count - 1, true, on_imported_chat_created, single);
+        ledger_chat_make(sessions->ledger, chat.chat_id, chat.members[0], chat.members + 1,
+                         chat.member_count - 1, true, on_imported_chat_created, single);
     free(chat.members);
     return problem;
 }

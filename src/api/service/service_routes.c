@@ -1,6 +1,13 @@
 #include "api/service/service_routes.h"
 
 const struct http_route SERVICE_ROUTES[] = {
+    {HTTP1_POST, "/v1/service/chats", REST_SERVICE, service_chats_post},
+    {HTTP1_PUT, "/v1/service/chats/{chat}/members/{user}", REST_SERVICE, service_chat_member_put},
+    {HTTP1_DELETE, "/v1/service/chats/{chat}/members/{user}", REST_SERVICE,
+     service_chat_member_delete},
+    {HTTP1_POST, "/v1/service/chats/{chat}/messages", REST_SERVICE, service_message_post},
+    {HTTP1_DELETE, "/v1/service/chats/{chat}/messages/{sequence}", REST_SERVICE,
+     service_message_delete},
     {HTTP1_POST, "/v1/service/deliver", REST_SERVICE, service_deliver_post},
     {HTTP1_GET, "/v1/service/online", REST_SERVICE, service_online_get},
     {HTTP1_GET, "/v1/service/presence", REST_SERVICE, service_presence_get},

@@ -21,6 +21,11 @@ bool service_read_user(struct exchange **exchange, size_t parameter, struct slic
 
 /* The handlers, one file for each resource. */
 void service_deliver_post(struct exchange *exchange);
+void service_chats_post(struct exchange *exchange);
+void service_chat_member_put(struct exchange *exchange);
+void service_chat_member_delete(struct exchange *exchange);
+void service_message_post(struct exchange *exchange);
+void service_message_delete(struct exchange *exchange);
 void service_online_get(struct exchange *exchange);
 void service_presence_get(struct exchange *exchange);
 void service_contact_put(struct exchange *exchange);

@@ -84,7 +84,8 @@ static void mark_known_senders(struct dynamodb_append_batch *batch)
 {
     for (size_t i = 0; i < batch->sender_count; i++) {
         struct dynamodb_append_sender *sender = &batch->senders[i];
-        if (!sender->is_read && id_list_contains(&batch->chat->senders, sender->user))
+        if (!sender->is_read && (slice_equal(sender->user, LEDGER_APPLICATION) ||
+                                 id_list_contains(&batch->chat->senders, sender->user)))
             sender->is_read = sender->is_member = sender->is_accepted = true;
     }
 }

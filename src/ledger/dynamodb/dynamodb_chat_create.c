@@ -134,7 +134,8 @@ static bool members_consent(struct dynamodb_task *task, struct dynamodb_new_chat
         accepted[i] |= slice_equal(chat->members[i], chat->creator);
         bool only_contacts =
             dynamodb_item_number(&settings[i], "group_adds") == LEDGER_GROUP_ADDS_CONTACTS_ONLY;
-        if (blocked[i] || (only_contacts && !accepted[i]))
+        if (!task->request->input.without_consent &&
+            (blocked[i] || (only_contacts && !accepted[i])))
             return false;
     }
     chat->accepted = accepted;

@@ -52,7 +52,8 @@ static enum dynamodb_outcome store_member(struct dynamodb_task *task,
                                           const struct consent *consent)
 {
     const struct ledger_request_input *input = &task->request->input;
-    bool is_admin = dynamodb_chat_has_admin(chat);
+    bool by_application = slice_equal(input->user, LEDGER_APPLICATION);
+    bool is_admin = by_application || dynamodb_chat_has_admin(chat);
     struct dynamodb_value since = DYNAMODB_NUMBER("since_ms", task->request->wall_ms);
     struct dynamodb_value one = DYNAMODB_NUMBER(":one", 1);
     struct dynamodb_value max = DYNAMODB_NUMBER(":max", LEDGER_CHAT_MEMBERS_MAX);
@@ -62,9 +63,10 @@ static enum dynamodb_outcome store_member(struct dynamodb_task *task,
         &transaction, dynamodb_chat_key(input->chat), "ADD member_count :one, members_version :one",
         is_admin ? "member_count < :max" : "member_count < :max AND members_can_add = :one",
         DYNAMODB_VALUES(one, max));
-    dynamodb_transaction_check(&transaction, dynamodb_chat_member_key(task, chat, input->user),
-                               is_admin ? "is_admin = :one" : "attribute_exists(chat_id)",
-                               is_admin ? DYNAMODB_VALUES(one) : DYNAMODB_NO_VALUES);
+    if (!by_application)
+        dynamodb_transaction_check(&transaction, dynamodb_chat_member_key(task, chat, input->user),
+                                   is_admin ? "is_admin = :one" : "attribute_exists(chat_id)",
+                                   is_admin ? DYNAMODB_VALUES(one) : DYNAMODB_NO_VALUES);
     dynamodb_transaction_put(&transaction, dynamodb_chat_member_key(task, chat, input->other),
                              DYNAMODB_VALUES(since, DYNAMODB_NUMBER("is_admin", 0)),
                              "attribute_not_exists(chat_id)", DYNAMODB_NO_VALUES);
@@ -72,7 +74,8 @@ static enum dynamodb_outcome store_member(struct dynamodb_task *task,
         &transaction, dynamodb_chat_entry_key(task, chat, input->other),
         DYNAMODB_VALUES(since, DYNAMODB_NUMBER("is_accepted", consent->relation.are_contacts)),
         NULL, DYNAMODB_NO_VALUES);
-    add_consent_checks(&transaction, consent);
+    if (!by_application)
+        add_consent_checks(&transaction, consent);
     task->request->outcome.change.changed = true;
     dynamodb_events_add_now(&transaction);
     return dynamodb_transaction_commit(&transaction);
@@ -81,20 +84,23 @@ static enum dynamodb_outcome store_member(struct dynamodb_task *task,
 enum ledger_status dynamodb_members_add(struct dynamodb_task *task)
 {
     const struct ledger_request_input *input = &task->request->input;
+    bool by_application = slice_equal(input->user, LEDGER_APPLICATION);
     unsigned decisions = 0;
     while (dynamodb_decide(task, &decisions)) {
         struct dynamodb_chat chat = dynamodb_chat_read(task, input->chat, input->user);
-        if (!dynamodb_item_exists(&chat.member))
+        if (!dynamodb_item_exists(by_application ? &chat.item : &chat.member))
             return LEDGER_NOT_FOUND;
         if (!dynamodb_chat_is_group(&chat) ||
-            !(dynamodb_chat_has_admin(&chat) ||
+            !(by_application || dynamodb_chat_has_admin(&chat) ||
               dynamodb_item_number(&chat.item, "members_can_add")))
             return LEDGER_FORBIDDEN;
         struct dynamodb_item other =
             dynamodb_get(task, dynamodb_chat_member_key(task, &chat, input->other));
         if (dynamodb_item_exists(&other))
             return LEDGER_OK;
-        struct consent consent = read_consent(task, input->user, input->other);
+        struct consent consent = {.is_given = true};
+        if (!by_application)
+            consent = read_consent(task, input->user, input->other);
         if (!consent.is_given)
             return LEDGER_FORBIDDEN;
         if (dynamodb_item_number(&chat.item, "member_count") >= LEDGER_CHAT_MEMBERS_MAX)

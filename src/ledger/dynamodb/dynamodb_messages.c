@@ -1,6 +1,7 @@
 /* Messages: read in both directions, repair the counter. dynamodb_appends.h stores them. */
 #include "ledger/dynamodb/dynamodb_chats.h"
 #include "ledger/dynamodb/dynamodb_message.h"
+#include "ledger/dynamodb/dynamodb_outbox.h"
 
 /* ---- reading ---- */
 
@@ -153,4 +154,25 @@ enum ledger_status dynamodb_messages_repair(struct dynamodb_task *task)
         if (try_repair(task, chat))
             return LEDGER_OK;
     return LEDGER_UNAVAILABLE;
+}
+
+/* ---- deleting ---- */
+
+/* First from the outbox: what is not published any more cannot be published after its deletion. */
+enum ledger_status dynamodb_messages_delete(struct dynamodb_task *task)
+{
+    const struct ledger_request_input *input = &task->request->input;
+    struct dynamodb_key key = dynamodb_message_key(input->chat, (int64_t)input->sequence);
+    struct dynamodb_item item = dynamodb_get(task, key);
+    struct ledger_message message = dynamodb_message_read(&item);
+    if (!dynamodb_item_exists(&item))
+        return LEDGER_NOT_FOUND;
+    if (message.body.len == 0)
+        return LEDGER_OK;
+    dynamodb_delete(task,
+                    dynamodb_outbox_key(task, input->chat, input->sequence, message.sent_at_ms));
+    dynamodb_update(task, key, "SET body_text = :none", "attribute_exists(message_id)",
+                    DYNAMODB_VALUES(DYNAMODB_TEXT(":none", SLICE(""))));
+    task->request->outcome.change.changed = true;
+    return LEDGER_OK;
 }

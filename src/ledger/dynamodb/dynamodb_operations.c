@@ -53,6 +53,7 @@ static const dynamodb_operation operations[LEDGER_OPERATION_COUNT] = {
     [LEDGER_KEY_DELETE] = dynamodb_keys_delete,
     [LEDGER_KEY_USED] = dynamodb_keys_used,
     [LEDGER_KEYS_LIST] = dynamodb_keys_list,
+    [LEDGER_MESSAGE_DELETE] = dynamodb_messages_delete,
 };
 
 void dynamodb_operations_complete(struct dynamodb_task *task, struct ledger_request *request,

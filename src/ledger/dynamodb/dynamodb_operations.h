@@ -130,6 +130,7 @@ struct ledger_settings dynamodb_users_get_settings(struct dynamodb_task *task, s
 
 /* ---- dynamodb_messages.c; dynamodb_appends.h stores messages ---- */
 
+enum ledger_status dynamodb_messages_delete(struct dynamodb_task *task);
 enum ledger_status dynamodb_messages_after(struct dynamodb_task *task);
 enum ledger_status dynamodb_messages_before(struct dynamodb_task *task);
 enum ledger_status dynamodb_messages_repair(struct dynamodb_task *task);

@@ -8,7 +8,7 @@
  * its alias (dynamodb_read.h).
  *
  *   table           key                            what an item is
- *   messages        chat_id, sequence              a message; never changed
+ *   messages        chat_id, sequence              a message; its body goes when it is deleted
  *   chat_counters   chat_id                        the chat's last sequence and what else an append changes
  *   sends           sender_key, client_message_id  the first send of a client_message_id: idempotency, kept for ever
  *   chats           chat_id, part_key              a chat, its members, its read marks

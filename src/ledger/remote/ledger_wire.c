@@ -2,7 +2,7 @@
 
 #include "ledger/remote/ledger_wire_internal.h"
 
-_Static_assert(LEDGER_OPERATION_COUNT == 53, "raise LEDGER_WIRE_VERSION with the operations");
+_Static_assert(LEDGER_OPERATION_COUNT == 54, "raise LEDGER_WIRE_VERSION with the operations");
 
 enum { VERSIONS = UINT8_MAX + 1 };
 
@@ -72,6 +72,7 @@ static const unsigned needs[LEDGER_OPERATION_COUNT] = {
     [LEDGER_KEY_DELETE] = ID,
     [LEDGER_KEY_USED] = ID,
     [LEDGER_KEYS_LIST] = PAGE,
+    [LEDGER_MESSAGE_DELETE] = CHAT,
 };
 
 static void pass_input_last_seen(struct wire *wire, struct ledger_request_input *input)
@@ -161,6 +162,7 @@ static void pass_request_input(struct wire *wire, struct ledger_request_input *i
     wire_bool(wire, &input->members_can_add);
     wire_bool(wire, &input->apply);
     wire_bool(wire, &input->skips_outbox);
+    wire_bool(wire, &input->without_consent);
     wire_choice(wire, &input->event_type, LEDGER_EVENT_TYPE_COUNT);
     pass_input_queues(wire, input);
 }

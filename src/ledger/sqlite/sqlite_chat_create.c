@@ -117,8 +117,8 @@ static enum ledger_status finish_group(struct database *database, struct ledger_
     const struct ledger_request_input *input = &request->input;
     if (request->members_done > LEDGER_CHAT_MEMBERS_MAX)
         return LEDGER_LIMIT;
-    if (sqlite_members_have_block(database, input->chat, input->user) ||
-        has_unwilling_member(database, input->chat, input->user))
+    if (!input->without_consent && (sqlite_members_have_block(database, input->chat, input->user) ||
+                                    has_unwilling_member(database, input->chat, input->user)))
         return LEDGER_FORBIDDEN;
     if (request->draft)
         sqlite_chat_drafts_close(database, request->draft);

@@ -30,6 +30,24 @@ struct sqlite_standing sqlite_members_standing(struct database *database, struct
     return standing;
 }
 
+/* The application may do in each chat what an admin may. */
+static struct sqlite_standing read_actor_standing(struct database *database, struct slice chat,
+                                                  struct slice actor)
+{
+    static const char SELECT_CHAT[] = "SELECT kind, member_count FROM chats WHERE chat_id = ?";
+    struct sqlite_standing standing = {0};
+    if (!slice_equal(actor, LEDGER_APPLICATION))
+        return sqlite_members_standing(database, chat, actor);
+    struct query query = query_open_texts(database, SELECT_CHAT, chat, SLICE_NONE, SLICE_NONE);
+    if (query_next(&query))
+        standing = (struct sqlite_standing){.is_member = true,
+                                            .is_admin = true,
+                                            .is_group = query_int(&query, 0) == LEDGER_CHAT_GROUP,
+                                            .member_count = query_int(&query, 1)};
+    query_end(&query);
+    return standing;
+}
+
 enum ledger_status sqlite_members_access(struct database *database, struct slice chat,
                                          struct slice user)
 {
@@ -105,14 +123,15 @@ static int64_t read_listed_bound(struct database *database, struct slice chat)
 enum ledger_status sqlite_members_add(struct database *database, struct ledger_request *request)
 {
     const struct ledger_request_input *input = &request->input;
-    struct sqlite_standing actor = sqlite_members_standing(database, input->chat, input->user);
+    struct sqlite_standing actor = read_actor_standing(database, input->chat, input->user);
     if (!actor.is_member)
         return LEDGER_NOT_FOUND;
     if (!actor.is_group || !(actor.is_admin || actor.members_can_add))
         return LEDGER_FORBIDDEN;
     if (sqlite_members_standing(database, input->chat, input->other).is_member)
         return LEDGER_OK;
-    if (!consents_to_add(database, input->user, input->other))
+    if (!slice_equal(input->user, LEDGER_APPLICATION) &&
+        !consents_to_add(database, input->user, input->other))
         return LEDGER_FORBIDDEN;
     if (actor.member_count >= LEDGER_CHAT_MEMBERS_MAX)
         return LEDGER_LIMIT;

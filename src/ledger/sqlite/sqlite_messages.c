@@ -146,7 +146,8 @@ enum ledger_status sqlite_messages_append(struct database *database, struct ledg
         "   ORDER BY sequence DESC LIMIT 1), 0))";
     const struct ledger_request_input *input = &request->input;
     struct chat_counter counter = read_chat_counter(database, input->chat, input->user);
-    if (!counter.has_member)
+    bool by_application = slice_equal(input->user, LEDGER_APPLICATION);
+    if (by_application ? counter.members_version == 0 : !counter.has_member)
         return LEDGER_NOT_FOUND;
     if (is_chat_halted(&counter))
         return append_to_halted_chat(database, request, &counter);
@@ -170,6 +171,31 @@ enum ledger_status sqlite_messages_append(struct database *database, struct ledg
                                        .sent_at_ms = request->wall_ms,
                                        .members_version = (uint64_t)counter.members_version};
     return LEDGER_OK;
+}
+
+/* The body goes; what was not published yet never is. */
+enum ledger_status sqlite_messages_delete(struct database *database, struct ledger_request *request)
+{
+    static const char SELECT_MESSAGE[] =
+        "SELECT body <> '' FROM messages WHERE chat_id = ?1 AND sequence = ?2";
+    static const char CLEAR_BODY[] =
+        "UPDATE messages SET body = '' WHERE chat_id = ?1 AND sequence = ?2";
+    static const char DELETE_OUTBOX[] = "DELETE FROM outbox WHERE chat_id = ?1 AND sequence = ?2";
+    static const char *const CHANGES[] = {CLEAR_BODY, DELETE_OUTBOX};
+    const struct ledger_request_input *input = &request->input;
+    struct query found =
+        query_open_texts(database, SELECT_MESSAGE, input->chat, SLICE_NONE, SLICE_NONE);
+    query_bind_int(&found, (int64_t)input->sequence);
+    bool exists = query_next(&found);
+    request->outcome.change.changed = exists && query_int(&found, 0) != 0;
+    query_end(&found);
+    for (size_t i = 0; request->outcome.change.changed && i < 2; i++) {
+        struct query query =
+            query_open_texts(database, CHANGES[i], input->chat, SLICE_NONE, SLICE_NONE);
+        query_bind_int(&query, (int64_t)input->sequence);
+        query_run(&query);
+    }
+    return exists ? LEDGER_OK : LEDGER_NOT_FOUND;
 }
 
 enum ledger_status sqlite_messages_repair(struct database *database, struct ledger_request *request)

@@ -56,6 +56,7 @@ static const sqlite_operation operations[LEDGER_OPERATION_COUNT] = {
     [LEDGER_KEY_DELETE] = sqlite_keys_delete,
     [LEDGER_KEY_USED] = sqlite_keys_used,
     [LEDGER_KEYS_LIST] = sqlite_keys_list,
+    [LEDGER_MESSAGE_DELETE] = sqlite_messages_delete,
 };
 
 bool sqlite_operations_execute(struct database *database, struct ledger_request *request)

@@ -172,6 +172,7 @@ enum ledger_status sqlite_calls_list(struct database *, struct ledger_request *)
 
 /* ---- sqlite_messages.c ---- */
 
+enum ledger_status sqlite_messages_delete(struct database *, struct ledger_request *);
 enum ledger_status sqlite_messages_append(struct database *, struct ledger_request *);
 enum ledger_status sqlite_messages_after(struct database *, struct ledger_request *);
 enum ledger_status sqlite_messages_before(struct database *, struct ledger_request *);
