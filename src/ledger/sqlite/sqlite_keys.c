@@ -56,7 +56,8 @@ enum ledger_status sqlite_keys_used(struct database *database, struct ledger_req
 enum ledger_status sqlite_keys_list(struct database *database, struct ledger_request *request)
 {
     static const char SELECT_KEYS[] =
-        "SELECT name, hash, scope, created_at_ms, last_used_ms FROM api_keys ORDER BY name";
+        "SELECT name, hash, scope, created_at_ms, last_used_ms FROM api_keys WHERE name > '' "
+        "ORDER BY name";
     struct ledger_request_array keys = {0};
     struct query query = query_open(database, SELECT_KEYS);
     while (query_next(&query)) {
