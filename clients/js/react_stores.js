@@ -165,12 +165,16 @@ export class Stores {
   #startFriends(store) {
     const client = this.#client;
     const controller = new AbortController();
+    const withPushed = (friend) => {
+      const pushed = client.presence(friend.user_id); // perhaps while the list was on its way
+      return pushed?.version > friend.version ? newest(friend, pushed) : friend;
+    };
     const load = onceAtATime(async () => {
       try {
         const friends = [];
         for await (const friend of client.api.eachFriend({ signal: controller.signal }))
-          if (friends.push(newest(friend, client.presence(friend.user_id))) >= FRIENDS_MAX) break;
-        store.set({ friends, isLoaded: true, error: null });
+          if (friends.push(friend) >= FRIENDS_MAX) break;
+        store.set({ friends: friends.map(withPushed), isLoaded: true, error: null });
       } catch (error) {
         if (!controller.signal.aborted) store.update({ error });
       }
@@ -267,7 +271,6 @@ function onceAtATime(work) {
 
 /** A contact with the newer of two presences; version 0 means that it may no longer be seen. */
 function newest(friend, presence) {
-  if (presence === undefined) return friend;
   const isOlder = presence.version > 0 && presence.version < friend.version;
   return isOlder ? friend : { ...friend, reason: undefined, stale: undefined, ...presence };
 }
