@@ -31,13 +31,13 @@ static void write_connect_scope(struct buffer *out, const struct identity *ident
     } scopes[] = {{IDENTITY_SCOPE_ADMIN, "admin"},
                   {IDENTITY_SCOPE_DELIVER, "deliver"},
                   {IDENTITY_SCOPE_SERVICE, "service"}};
-    char text[32] = "";
+    struct buffer text = BUFFER_INIT;
     for (size_t i = 0; i < sizeof(scopes) / sizeof(scopes[0]); i++)
-        if (identity_has_scope(identity, scopes[i].scope)) {
-            strcat(text, text[0] ? " " : "");
-            strcat(text, scopes[i].name);
-        }
-    json_write_key_string(out, SLICE("scope"), slice_of(text));
+        if (identity_has_scope(identity, scopes[i].scope))
+            buffer_printf(&text, "%s%s", text.len ? " " : "", scopes[i].name);
+    out->failed = out->failed || text.failed;
+    json_write_key_string(out, SLICE("scope"), buffer_slice(&text));
+    buffer_free(&text);
 }
 
 static struct buffer write_connect_question(const struct identity *identity, struct slice device_id,

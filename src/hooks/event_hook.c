@@ -5,6 +5,7 @@
 #include "base/container.h"
 #include "text/json.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,6 +154,7 @@ static void advance_event_lane(struct event_lane *lane)
     while (!lane->asked && !list_empty(&lane->waiting)) {
         struct event_item *item = CONTAINER_OF(lane->waiting.next, struct event_item, of_lane);
         list_remove(&item->of_lane);
+        assert(lane->waiting.next != &item->of_lane);
         lane->events->waiting_bytes -= item->body.len;
         lane->asked = item; /* done() may send another event */
         if (!ask_event_item(item))

@@ -5,6 +5,7 @@
 #include "session/session.h"
 #include "socketio/codec/adapter_packet.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,7 +158,6 @@ static void drop_adapter_message(struct socketio_adapter *adapter, const char *p
 static void end_adapter_work(struct adapter_work *work)
 {
     struct socketio_adapter *adapter = work->adapter;
-    adapter->work = NULL;
     adapter->queue_count--;
     adapter->queue_bytes -= work->message->len;
     free_adapter_users(&work->users);
@@ -230,6 +230,7 @@ static void begin_adapter_work(struct socketio_adapter *adapter)
     struct slice bytes = {message->bytes, message->len};
     const char *problem = "out of memory";
     list_remove(&message->of_queue);
+    assert(adapter->queue.next != &message->of_queue);
     if (!work) {
         adapter->queue_count--;
         adapter->queue_bytes -= message->len;
@@ -269,13 +270,15 @@ static void advance_adapter(struct socketio_adapter *adapter)
             return;
         if (work && work->is_asking)
             return;
-        if (!work)
+        if (!work) {
             begin_adapter_work(adapter);
-        else if (work->failed ||
-                 work->resolved == work->packet.except.count + work->packet.rooms.count)
+        } else if (work->failed ||
+                   work->resolved == work->packet.except.count + work->packet.rooms.count) {
+            adapter->work = NULL;
             finish_adapter_work(work);
-        else if (!resolve_adapter_room(work))
+        } else if (!resolve_adapter_room(work)) {
             return;
+        }
     }
 }
 
@@ -296,10 +299,12 @@ void socketio_adapter_free(struct socketio_adapter *adapter)
 {
     if (adapter->work)
         end_adapter_work(adapter->work);
+    adapter->work = NULL;
     while (adapter->queue.next && !list_empty(&adapter->queue)) {
         struct adapter_message *message =
             CONTAINER_OF(adapter->queue.next, struct adapter_message, of_queue);
         list_remove(&message->of_queue);
+        assert(adapter->queue.next != &message->of_queue);
         free(message);
     }
 }

@@ -241,7 +241,7 @@ bool adapter_request_read(struct slice message, struct buffer *json, struct adap
 void adapter_pattern_write(struct buffer *out, struct slice key, struct slice suffix)
 {
     for (size_t i = 0; i < key.len; i++) {
-        if (memchr("*?[]^\\", key.data[i], 6))
+        if (key.data[i] != '\0' && strchr("*?[]^\\", key.data[i]))
             buffer_append_byte(out, '\\');
         buffer_append_byte(out, key.data[i]);
     }
