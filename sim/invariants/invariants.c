@@ -42,7 +42,9 @@ static const struct {
          "routing_denormalization_consistent, presence_derives_from_connections (R)."},
     [NO_MEMORY_IS_LEFT] = {"no_memory_is_left",
                            "A process that ends in order has freed all its memory."},
-    [PROCESSES_KEEP_RUNNING] = {"processes_keep_running", "No server ends unless it is told to."},
+    [PROCESSES_KEEP_RUNNING] =
+        {"processes_keep_running",
+         "No server ends unless it is told to, or a fault keeps it from starting."},
 };
 
 const char *invariant_name(enum invariant invariant)
@@ -209,6 +211,10 @@ void invariants_on_exit(struct world *world, const struct process *process)
 
 void invariants_on_server_ended(struct server_node *node, const struct process *process)
 {
+    bool may_fail =
+        world_has_fault(node->world) || !is_settled(node->world, node->world->faults.over_us);
+    if (process->status != 0 && may_fail)
+        return;
     if (!node->is_draining || process->status != 0)
         invariants_violate(node->world, PROCESSES_KEEP_RUNNING, "%s ended with status %d",
                            node->name, process->status);

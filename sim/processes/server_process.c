@@ -13,10 +13,15 @@
 #include <stdio.h>
 #include <string.h>
 
+static void on_server_restart(struct event *event)
+{
+    server_node_start(CONTAINER_OF(event, struct server_node, restart));
+}
+
 void server_node_init(struct server_node *node, const char *name, struct machine *machine,
                       const char *command)
 {
-    *node = (struct server_node){.machine = machine};
+    *node = (struct server_node){.machine = machine, .restart.run = on_server_restart};
     snprintf(node->name, sizeof(node->name), "%s", name);
     server_node_add(node, "%s", command);
 }
@@ -49,11 +54,14 @@ static void on_server_ended(struct process *process, void *arg)
     disk_release(process, false);
     node->process = NULL;
     node->on_ended(node, process);
+    if (process->status != 0)
+        kernel_set_event(&node->restart, SERVER_RESTART_US);
 }
 
 void server_node_start(struct server_node *node)
 {
     assert(!node->process);
+    event_cancel(kernel_events(), &node->restart);
     node->machine->is_off = false;
     node->is_draining = false;
     node->process = process_start(node->machine, node->name, run_server, node);

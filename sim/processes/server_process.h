@@ -7,7 +7,7 @@
 
 #include "kernel/kernel.h"
 
-enum { SERVER_ARGUMENTS_MAX = 48, SERVER_ARGUMENT_BYTES = 96 };
+enum { SERVER_ARGUMENTS_MAX = 48, SERVER_ARGUMENT_BYTES = 96, SERVER_RESTART_US = 2000 * 1000 };
 
 struct world;
 
@@ -19,6 +19,7 @@ struct server_node {
     char *argv[SERVER_ARGUMENTS_MAX + 1];
     char arguments[SERVER_ARGUMENTS_MAX][SERVER_ARGUMENT_BYTES];
     bool is_draining;
+    struct event restart; /* by a supervisor, as systemd does, after a failure */
     void (*on_ended)(struct server_node *node, const struct process *process); /* not by a crash */
     struct world *world;
 };

@@ -13,7 +13,8 @@ int sim_command(int argc, char **argv)
     (void)argc;
     if (len > 0) {
         path[len] = '\0';
-        strcpy(strrchr(path, '/') + 1, NAME); /* the path is absolute, and there is space */
+        memcpy(strrchr(path, '/') + 1, NAME,
+               sizeof(NAME)); /* the path is absolute, and there is space */
         execv(path, argv);
     }
     fprintf(stderr,
