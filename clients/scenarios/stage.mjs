@@ -4,7 +4,7 @@ import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AMPLE_RATES, makeChat } from '../../tests/e2e/support/chats.mjs';
-import { eventually, rest, SOON_MS } from '../../tests/e2e/support/client.mjs';
+import { eventually, rest, setVisibility, SOON_MS } from '../../tests/e2e/support/client.mjs';
 import { befriend } from '../../tests/e2e/support/contacts.mjs';
 import { startServer } from '../../tests/e2e/support/server.mjs';
 import { startNetwork } from './network.mjs';
@@ -31,6 +31,7 @@ export class Stage {
     this.#folder = await mkdtemp(join(tmpdir(), 'rollcall-scenario-'));
     await this.#startServer();
     for (const [chat, members] of Object.entries(this.#scenario.chats ?? {})) await makeChat(this.#server, chat, ...members);
+    for (const user of this.#scenario.visible ?? []) await setVisibility(this.#server, user, 'everyone');
     for (const [user, other] of this.#scenario.contacts ?? []) await befriend(this.#server, user, other);
   }
 
