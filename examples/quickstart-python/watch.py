@@ -25,9 +25,9 @@ def show(presence: Presence) -> None:
 
 async def main() -> None:
     async with Client(rollcall_url, get_token=lambda: asyncio.to_thread(fetch_token)) as client:
+        client.on("presence", show)
         for friend in (await client.friends())[0]:
             show(friend)
-        client.on("presence", show)
         await asyncio.Event().wait()
 
 
