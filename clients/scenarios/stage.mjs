@@ -114,9 +114,11 @@ export class Stage {
 
   async #writeToken(actor) {
     const ttlSeconds = this.#scenario.token_ttl_seconds ?? TOKEN_TTL_SECONDS;
+    let written = 0;
     const write = async () => {
-      await writeFile(`${actor.tokenFile}.new`, await this.#server.token(userOf(actor.name), { ttlSeconds }));
-      await rename(`${actor.tokenFile}.new`, actor.tokenFile); // at once, so that no client reads half of it
+      const next = `${actor.tokenFile}.${(written += 1)}`; // on a slow machine two writes overlap
+      await writeFile(next, await this.#server.token(userOf(actor.name), { ttlSeconds }));
+      await rename(next, actor.tokenFile); // at once, so that no client reads half of it
     };
     await write();
     if (this.#scenario.token_ttl_seconds) actor.renewal = setInterval(() => write().catch(() => {}), 500);
