@@ -13,7 +13,8 @@
  * connect every second to a server that accepts connections and closes them. A close by the server
  * is final only with `reconnect_allowed: false`, or when the server has refused a fresh token too.
  * A refused token (401, 4001, `token_expired`) is replaced once per outage. A browser does not tell
- * why a handshake failed: it may have been a 401, so the token is replaced once then too.
+ * why a handshake failed: it may have been a 401, so the token is replaced once then too; if the
+ * server refuses that one for certain, it is replaced once more.
  */
 import { RollcallError } from './error.js';
 import { backoffDelayMs, RECONNECT_AFTER_MAX_MS } from './backoff.js';
@@ -66,6 +67,7 @@ export class Link {
   #socket = null;
   #attempts = 0;
   #tokenReplaced = false;
+  #tokenSuspected = false;
   #closing = null;
   #closingSinceMs = 0;
   #refused = false;
@@ -109,6 +111,7 @@ export class Link {
 
   markReady() {
     this.#tokenReplaced = false;
+    this.#tokenSuspected = false;
     this.#cancelTimer = this.#timers.after(STABLE_AFTER_MS, () => {
       this.#attempts = 0;
     });
@@ -233,7 +236,7 @@ export class Link {
         `the server closed the connection for good: ${this.#closing.reason}`,
       );
     }
-    if (failedAttempt) this.#replaceToken();
+    if (failedAttempt) this.#suspectToken();
     return null;
   }
 
@@ -242,6 +245,13 @@ export class Link {
     this.#tokenReplaced = true;
     this.#tokens.discard();
     return true;
+  }
+
+  /** The network was down, or the server refused the token: a browser cannot tell. */
+  #suspectToken() {
+    if (this.#tokenSuspected || this.#tokenReplaced) return;
+    this.#tokenSuspected = true;
+    this.#tokens.discard();
   }
 
   #backOff() {
@@ -259,6 +269,7 @@ export class Link {
   #stop(error) {
     this.#attempts = 0;
     this.#tokenReplaced = false;
+    this.#tokenSuspected = false;
     this.#closing = null;
     this.#cancelTimer();
     this.#setState(DISCONNECTED, { final: true, reason: error.code, error });

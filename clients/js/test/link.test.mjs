@@ -309,6 +309,24 @@ test('after a 401 a fresh token is fetched once; a second 401 is final', async (
   assert.equal(fetched, 2);
 });
 
+test('a refused token is replaced although failed attempts have replaced one before', async () => {
+  let fetched = 0;
+  const w = world({ getToken: async () => `token${++fetched}` });
+  const connected = codeOf(w.client.connect());
+  await settle();
+  w.socket.serverCloses(); // the network is down
+  await w.time.advance(1000);
+  w.socket.serverCloses();
+  await w.time.advance(2000);
+  assert.equal(w.socket.token, 'token2');
+  w.socket.serverRefuses(401);
+  await w.time.advance(4000);
+  assert.equal(w.socket.token, 'token3');
+  w.socket.serverRefuses(401);
+  assert.equal(await connected, 'UNAUTHENTICATED');
+  assert.equal(fetched, 3);
+});
+
 test('4001 and token_expired fetch a fresh token, even if reconnect_allowed is false', async () => {
   let fetched = 0;
   const w = world({ getToken: () => `token${++fetched}` });
