@@ -234,6 +234,30 @@ test('events of the application: sent with an acknowledgement, and delivered by 
   }
 });
 
+test('a message list shows messages of the system, and what the application deletes', async () => {
+  const xia = await clientOf('xia');
+  const { chat_id: chat } = await xia.api.createGroup({ members: [] });
+  const list = xia.messageList(chat);
+  await list.open();
+  await list.send('mine');
+  const backend = new RollcallApi({ url: server.url, token: await server.token('backend', { scope: 'service' }) });
+  const path = `/v1/service/chats/${chat}/messages`;
+  const body = { client_message_id: 'first', body: 'welcome' };
+  const { sequence } = await backend.request('POST', path, { body });
+  await listed(list, (messages) => messages.length === 2);
+  assert.deepEqual([list.messages[1].sender_id, list.messages[1].body], [null, 'welcome']);
+
+  await backend.request('DELETE', `${path}/${sequence}`);
+  await listed(list, (messages) => messages[1].deleted === true);
+  assert.equal(list.messages[1].body, undefined);
+  xia.close();
+  await backend.request('DELETE', `${path}/1`);
+  await xia.connect();
+  await listed(list, (messages) => messages[0].deleted === true);
+  const [last] = await collect(xia.api.eachMessage(chat));
+  assert.deepEqual([last.deleted, last.body], [true, undefined]);
+});
+
 test('an expired token is replaced, and a wrong one is UNAUTHENTICATED', async () => {
   const tokens = ['expired.token.here', await server.token('tia')];
   const api = new RollcallApi({ url: server.url, getToken: async () => tokens.shift() });
