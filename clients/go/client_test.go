@@ -239,6 +239,32 @@ func TestTheServiceDeliversAndMakesContacts(t *testing.T) {
 	}
 }
 
+func TestTheServiceMakesChatsSendsAndDeletes(t *testing.T) {
+	server, ctx := startServer(t), testContext(t)
+	alice := connect(t, server, "alice", Options{})
+	service := must[*Service](t)(NewService(server.url, server.token("backend", "--scope", "service"), nil))
+	must[Chat](t)(service.CreateChat(ctx, "crew", "alice"))
+	if err := service.AddMember(ctx, "crew", "bob"); err != nil {
+		t.Fatal(err)
+	}
+	for _, sender := range []string{"bob", ""} {
+		must[MessageAck](t)(service.SendMessage(ctx, "crew", sender, "of-"+sender, "hello"))
+	}
+	if err := service.DeleteMessage(ctx, "crew", 1); err != nil {
+		t.Fatal(err)
+	}
+	page := must[MessagePage](t)(alice.FetchMessages(ctx, "crew", 0, 10))
+	if len(page.Messages) != 2 || !page.Messages[0].Deleted || page.Messages[0].Body != "" || page.Messages[1].SenderID != nil {
+		t.Fatal(page)
+	}
+	if err := service.RemoveMember(ctx, "crew", "bob"); err != nil {
+		t.Fatal(err)
+	}
+	if chat := must[Chat](t)(alice.Chat(ctx, "crew")); fmt.Sprint(chat.Members) != "[alice]" {
+		t.Fatal(chat)
+	}
+}
+
 func TestTheExampleChats(t *testing.T) {
 	server := startServer(t)
 	example := t.TempDir() + "/chat"

@@ -79,6 +79,28 @@ def test_contacts_are_made_replaced_ended_and_imported(server: Server) -> None:
     asyncio.run(run())
 
 
+def test_chats_messages_and_tombstones(server: Server) -> None:
+    async def run() -> None:
+        service, name, other, chat_id = service_of(server), user(), user(), user()
+        async with Client(server.url, get_token=lambda: server.dev_token(name)) as client:
+            chat = await asyncio.to_thread(service.create_chat, [name], chat_id)
+            assert chat["chat_id"] == chat_id
+            await asyncio.to_thread(service.add_member, chat_id, other)
+            assert set((await client.chat(chat_id))["members"]) == {name, other}
+            for sender in (other, None):
+                ack = await asyncio.to_thread(service.send_message, chat_id, "hello", client_message_id=f"of-{sender}",
+                                              sender_id=sender)
+            assert ack["sequence"] == 2 and not ack["duplicate"]
+            await asyncio.to_thread(service.delete_message, chat_id, 1)
+            first, second = (await client.history(chat_id))["messages"]
+            assert first["deleted"] and "body" not in first
+            assert second["sender_id"] is None and second["body"] == "hello"
+            await asyncio.to_thread(service.remove_member, chat_id, other)
+            assert (await client.chat(chat_id))["members"] == [name]
+
+    asyncio.run(run())
+
+
 def test_a_user_is_not_the_service(server: Server) -> None:
     with pytest.raises(RollcallError) as failure:
         Service(server.url, server.token("alice")).presence(["bob"])

@@ -191,6 +191,25 @@ class ClientTest {
         }
     }
 
+    @Test
+    void theServiceMakesChatsSendsAndDeletes() throws Exception {
+        try (RollcallClient alice = connect(user(), new Listener() {})) {
+            String chat = user();
+            Service service = new Service(server.url, server.token("backend", "--scope", "service"));
+            assertEquals(chat, service.createChat(chat, List.of(alice.userId())).get("chat_id"));
+            service.addMember(chat, "bob");
+            assertEquals(1, service.sendMessage(chat, "bob", "1", "hello").sequence());
+            assertEquals(2, service.sendMessage(chat, null, "2", "welcome").sequence());
+            service.deleteMessage(chat, 1);
+            List<Map<String, Object>> messages = Fields.objects(soon(alice.people().history(chat, null, 0L, 10)), "messages");
+            assertEquals(true, messages.get(0).get("deleted"));
+            assertFalse(messages.get(0).containsKey("body"));
+            assertEquals("welcome", messages.get(1).get("body"));
+            service.removeMember(chat, "bob");
+            assertEquals(List.of(alice.userId()), soon(alice.people().chat(chat)).get("members"));
+        }
+    }
+
     private static List<String> friends(RollcallClient client) {
         return Fields.objects(soon(client.people().friends(null, null)), "friends").stream().map(each -> Fields.text(each, "user_id")).toList();
     }
