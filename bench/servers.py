@@ -39,6 +39,7 @@ ROLLCALL_SETTINGS = {
     "limits.reads_per_second_per_user": 0,
     "limits.signals_per_second_per_user": 0,
     "limits.calls_per_minute": 0,
+    "limits.service_per_second_per_key": 0,
     "gateway.backpressure.inbound.command_rate_burst": 1000000,
     "gateway.shutdown.drain_timeout_seconds": 1,
 }

@@ -126,14 +126,25 @@ static void on_request_paid(void *arg, const struct budget_outcome *outcome)
         refuse_request(exchange, exchange->route->budget, outcome->retry_after_ms);
 }
 
+bool api_budget_charge(struct exchange **exchange, enum budget_class budget, unsigned cost)
+{
+    struct exchange *charged = *exchange;
+    int64_t retry_after_ms;
+    if (budget_take(budgets_of(charged), budget, exchange_user(charged), cost, &retry_after_ms))
+        return true;
+    *exchange = NULL;
+    refuse_request(charged, budget, retry_after_ms);
+    return false;
+}
+
 void api_budget_serve(struct exchange *exchange)
 {
     bool is_users = exchange->route->access == REST_USER;
-    int64_t retry_after_ms;
-    if (is_users && !budget_take(budgets_of(exchange), BUDGET_REST, exchange_user(exchange),
-                                 BUDGET_ONE, &retry_after_ms))
-        refuse_request(exchange, BUDGET_REST, retry_after_ms);
-    else if (is_users && exchange->route->budget != BUDGET_NONE) {
+    bool is_service = exchange->route->access == REST_SERVICE;
+    if ((is_users && !api_budget_charge(&exchange, BUDGET_REST, BUDGET_ONE)) ||
+        (is_service && !api_budget_charge(&exchange, BUDGET_SERVICE, BUDGET_ONE)))
+        return;
+    if (is_users && exchange->route->budget != BUDGET_NONE) {
         exchange->paid = cost_of_request(exchange);
         budget_ask(budgets_of(exchange), exchange->route->budget, exchange_user(exchange),
                    exchange->paid, on_request_paid, exchange);

@@ -8,7 +8,8 @@
  *
  * A POST that returns an existing chat is given back its cost, because clients send it whenever they open one.
  *
- * Routes that need a scope belong to the operator's own programs and have no budget. A held answer costs what its
+ * Requests to /v1/service take from the budget of their key. Other routes that need a scope belong to operators and have no
+ * budget. A held answer costs what its
  * exchange costs, so connections bound their number. One thread.
  */
 #ifndef ROLLCALL_API_API_BUDGET_H
@@ -20,6 +21,9 @@ enum { API_BUDGET_HOLD_MS = 1000 };
 
 /* Lets the route's handler answer, or refuses. The user is known. */
 void api_budget_serve(struct exchange *exchange);
+
+/* Takes from another budget of the same user or key. Returns false after refusing the request. */
+bool api_budget_charge(struct exchange **exchange, enum budget_class budget, unsigned cost);
 
 /* Gives back what the request took from the budget of its route: there was nothing to do. */
 void api_budget_refund(struct exchange *exchange);

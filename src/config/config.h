@@ -177,6 +177,8 @@ struct config_limits {
     uint32_t signals_per_second_per_user_burst;
     uint32_t calls_per_minute;
     uint32_t calls_per_minute_burst;
+    uint32_t service_per_second_per_key;
+    uint32_t service_per_second_per_key_burst;
     uint32_t events_per_second_per_user; /* to hooks.event_url */
     uint32_t events_per_second_per_user_burst;
 };

@@ -98,6 +98,7 @@ static void derive_limits(struct config *config)
     FIT_BURST(reads_per_second_per_user, 100);
     FIT_BURST(signals_per_second_per_user, 50);
     FIT_BURST(calls_per_minute, 30);
+    FIT_BURST(service_per_second_per_key, 1000);
     FIT_BURST(events_per_second_per_user, 30);
 #undef FIT_BURST
     if (!setting_is_explicit(config, "limits.messages_per_second_per_user_burst"))

@@ -21,6 +21,7 @@ static const enum metric REFUSED_METRICS[BUDGET_CLASS_COUNT] = {
     [BUDGET_SIGNALS] = METRIC_LIMITS_REFUSED_SIGNALS,
     [BUDGET_CALLS] = METRIC_LIMITS_REFUSED_CALLS,
     [BUDGET_EVENTS] = METRIC_LIMITS_REFUSED_EVENTS,
+    [BUDGET_SERVICE] = METRIC_LIMITS_REFUSED_SERVICE,
     [BUDGET_REFUSALS] = METRIC_LIMITS_ANSWERS_HELD,
 };
 
@@ -35,6 +36,7 @@ const char *budget_refusal_text(enum budget_class budget)
         [BUDGET_READS] = "too many queries, all devices together",
         [BUDGET_SIGNALS] = "too many typing notices, read marks or call commands",
         [BUDGET_CALLS] = "too many calls",
+        [BUDGET_SERVICE] = "too many requests of this key",
         [BUDGET_EVENTS] = "too many events, all devices together",
     };
     return TEXTS[budget];
@@ -52,6 +54,7 @@ void budgets_init(struct budgets *budgets, const struct config_limits *limits)
     rates[BUDGET_READS] = RATE(reads_per_second_per_user, RATE_SECOND_US);
     rates[BUDGET_SIGNALS] = RATE(signals_per_second_per_user, RATE_SECOND_US);
     rates[BUDGET_CALLS] = RATE(calls_per_minute, MINUTE_US);
+    rates[BUDGET_SERVICE] = RATE(service_per_second_per_key, RATE_SECOND_US);
     rates[BUDGET_EVENTS] = RATE(events_per_second_per_user, RATE_SECOND_US);
     rates[BUDGET_REFUSALS] = rate_make(REFUSALS_PER_SECOND, RATE_SECOND_US, REFUSALS_BURST);
 #undef RATE

@@ -108,6 +108,8 @@ enum {
     ROW(LIMITS_REFUSED_CALLS, "limits_refused_calls", COUNTER, "Calls beyond a user's budget")     \
     ROW(LIMITS_REFUSED_EVENTS, "limits_refused_events", COUNTER,                                   \
         "Events for hooks.event_url beyond a user's budget")                                       \
+    ROW(LIMITS_REFUSED_SERVICE, "limits_refused_service", COUNTER,                                 \
+        "Requests to /v1/service beyond the budget of a key")                                      \
     ROW(LIMITS_ANSWERS_HELD, "limits_answers_held", COUNTER,                                       \
         "HTTP answers to users beyond their budget that were held back")                           \
     ROW(LIMITS_THROTTLED, "limits_throttled", COUNTER,                                             \

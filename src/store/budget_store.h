@@ -29,6 +29,7 @@ enum budget_class {
     BUDGET_SIGNALS,
     BUDGET_CALLS,
     BUDGET_EVENTS,
+    BUDGET_SERVICE,  /* of an API key, or of a token with scope `service` */
     BUDGET_REFUSALS, /* refusals over HTTP that are answered without delay */
     BUDGET_CLASS_COUNT
 };

@@ -1,5 +1,6 @@
 /* POST /v1/service/deliver {"to":{"users":[…]} or {"chat":id} or {"everyone":true},"event"?,"data"}: sends an event of the
  * application. */
+#include "api/api_budget.h"
 #include "api/chat_json.h"
 #include "api/service/service_delivery.h"
 #include "api/service/service_routes.h"
@@ -7,7 +8,8 @@
 
 #include <stdlib.h>
 
-enum { SERVICE_DELIVER_USERS_MAX = 10000 };
+/* An event for everyone costs as much as so many requests. */
+enum { SERVICE_DELIVER_USERS_MAX = 10000, SERVICE_EVERYONE_COST = 100 * BUDGET_ONE };
 
 /* Whom an event is for; exactly one of these is set. */
 struct deliver_target {
@@ -144,7 +146,7 @@ void service_deliver_post(struct exchange *exchange)
         deliver_to_users(exchange, target.users, &message);
     else if (target.chat.data)
         deliver_to_chat(exchange, target.chat, &message);
-    else {
+    else if (api_budget_charge(&exchange, BUDGET_SERVICE, SERVICE_EVERYONE_COST - BUDGET_ONE)) {
         struct service_delivery *delivery = service_delivery_make(&exchange, &message);
         if (delivery)
             service_delivery_to_everyone(delivery);

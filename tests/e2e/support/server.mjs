@@ -37,6 +37,7 @@ export const NO_BUDGETS = {
   'limits.reads_per_second_per_user': 0,
   'limits.signals_per_second_per_user': 0,
   'limits.calls_per_minute': 0,
+  'limits.service_per_second_per_key': 0,
   'limits.events_per_second_per_user': 0,
 };
 
