@@ -142,6 +142,8 @@ void gateway_sample(void *arg)
     bool redis = gateway->ports.redis && redis_available(gateway->ports.redis);
     gateway_messages_sample(&gateway->messages);
     gateway_hooks_sample(&gateway->hooks);
+    if (gateway->webhooks)
+        webhook_sender_sample(gateway->webhooks);
     metrics_set(&gateway->metrics, METRIC_ROUTING_KEYS_COUNT,
                 (int64_t)(connections->count + gateway->router.routes.size));
     metrics_set(&gateway->metrics, METRIC_PRESENCE_STALE_RATIO, (int64_t)unhealthy_per_mille);
@@ -321,6 +323,8 @@ void gateway_start(struct gateway *gateway)
     gateway_reap(&gateway->reaping);
     gateway_messages_start(&gateway->messages);
     revocation_watch_start(&gateway->revocations);
+    if (gateway->webhooks)
+        webhook_sender_start(gateway->webhooks);
 }
 
 void gateway_run(struct gateway *gateway)

@@ -32,6 +32,7 @@ enum { GATEWAY_ERROR_TEXT_MAX = 512 };
 
 struct handover_board;
 struct hook_parts;
+struct webhook_endpoints;
 struct memory_budget;
 
 /* An administrator orders the drain of the whole process. Any thread may call it. */
@@ -50,10 +51,11 @@ struct gateway_parts {
     struct mailbox_bus_group *bus_group;
     struct ledger *ledger;
     struct exposition *exposition;
-    struct handover_board *board;        /* NULL: this process has one worker */
-    struct hook_parts *hooks;            /* questions to the application; NULL: none */
-    struct memory_budget *memory;        /* see memory_pressure.h */
-    struct client_addresses *addresses;  /* NULL: see http/http_listener.h */
+    struct handover_board *board;       /* NULL: this process has one worker */
+    struct hook_parts *hooks;           /* questions to the application; NULL: none */
+    struct memory_budget *memory;       /* see memory_pressure.h */
+    struct client_addresses *addresses; /* NULL: see http/http_listener.h */
+    const struct webhook_endpoints *webhooks;
     const struct jwt_signer *dev_signer; /* NULL without --dev */
     size_t workers;
     size_t connections_max; /* per gateway */

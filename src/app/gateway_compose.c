@@ -165,6 +165,25 @@ static bool compose_handlers(struct gateway *gateway)
                                    &gateway->encoder, &gateway->metrics, &gateway->random);
 }
 
+static bool compose_webhooks(struct gateway *gateway)
+{
+    if (!gateway->parts.webhooks)
+        return true;
+    return gateway_webhooks_make(&gateway->webhooks,
+                                 &(struct webhook_sender_parts){
+                                     .config = gateway->parts.config,
+                                     .endpoints = gateway->parts.webhooks,
+                                     .loop = &gateway->loop,
+                                     .random = &gateway->random,
+                                     .metrics = &gateway->metrics,
+                                     .ledger = &gateway->ledger,
+                                     .store = gateway->ports.store,
+                                     .holder = gateway->sessions.gateway_id,
+                                     .holds_queues = gateway->index == 0,
+                                 },
+                                 &gateway->sessions);
+}
+
 static void compose_rest(struct gateway *gateway)
 {
     struct api_context *rest = &gateway->rest;
@@ -313,7 +332,7 @@ struct gateway *gateway_make(const struct gateway_parts *parts, size_t index)
     if (!revocation_watch_init(&gateway->revocations, &gateway->sessions, parts->hash_seed) ||
         !compose_presence(gateway) || !compose_handlers(gateway) || !compose_chats(gateway) ||
         !compose_messages(gateway) || !compose_calls(gateway) || !compose_socketio(gateway) ||
-        !compose_adapter(gateway))
+        !compose_adapter(gateway) || !compose_webhooks(gateway))
         return NULL;
     gateway->housekeeping.fire = gateway_housekeep;
     gateway->memory_check.run = gateway_check_memory;
@@ -340,6 +359,7 @@ void gateway_free(struct gateway **gateway)
     mailbox_free(&freed->mailbox);
     gateway_hooks_close(&freed->hooks);
     redis_pubsub_free(&freed->adapter_channels);
+    webhook_sender_free(&freed->webhooks);
     gateway_backends_free(freed);
     gateway_hooks_free(&freed->hooks);
     ledger_request_inbox_free(&freed->ledger_inbox);

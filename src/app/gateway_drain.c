@@ -73,6 +73,8 @@ void gateway_stop(struct gateway *gateway)
     control_socket_close(&gateway->control[0]);
     control_socket_close(&gateway->control[1]);
     gateway_messages_stop(&gateway->messages);
+    if (gateway->webhooks)
+        webhook_sender_stop(gateway->webhooks);
     revocation_watch_stop(&gateway->revocations);
     ledger_client_close(&gateway->ledger);
     fd_passing_close(&gateway->fd_passing);

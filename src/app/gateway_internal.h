@@ -11,6 +11,7 @@
 #include "app/gateway_backends.h"
 #include "app/gateway_hooks.h"
 #include "app/gateway_messages.h"
+#include "app/gateway_webhooks.h"
 #include "app/memory_pressure.h"
 #include "app/worker_ports.h"
 #include "ledger/last_seen.h"
@@ -62,6 +63,7 @@ struct gateway {
     struct delivery_receiver receiver;
     struct everyone everyone;
     struct control_socket control[2]; /* the second where the ledger's file is elsewhere */
+    struct webhook_sender *webhooks; /* NULL: there are no endpoints */
     struct memory_pressure pressure;
     struct loop_task memory_check; /* soon after this worker has come to hold much more */
     struct wheel_timer housekeeping;

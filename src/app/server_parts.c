@@ -205,6 +205,16 @@ static bool make_server_hooks(struct server_parts *parts)
     return true;
 }
 
+/* ---- webhooks ---- */
+
+static bool make_server_webhooks(struct server_parts *parts)
+{
+    char error[WEBHOOK_ERROR_TEXT_MAX];
+    parts->gateway.webhooks = &parts->webhooks;
+    return webhook_endpoints_init(&parts->webhooks, parts->config, error) ||
+           server_parts_fail("webhooks", error);
+}
+
 /* ---- making and freeing ---- */
 
 bool server_parts_make(struct server_parts *parts, const struct config *config)
@@ -233,8 +243,9 @@ bool server_parts_make(struct server_parts *parts, const struct config *config)
     if (mkdir(config->data_dir, 0700) != 0 && errno != EEXIST)
         return server_parts_fail_directory(config->data_dir);
     parts->gateway.memory = &parts->memory;
-    if (!make_server_addresses(parts) || !load_server_keys(parts) || !load_server_tls(parts) ||
-        !make_server_hooks(parts) || !make_server_state(parts) || !open_server_ledger(parts))
+    if (!make_server_webhooks(parts) || !make_server_addresses(parts) || !load_server_keys(parts) ||
+        !load_server_tls(parts) || !make_server_hooks(parts) || !make_server_state(parts) ||
+        !open_server_ledger(parts))
         return false;
     exposition_init(parts->gateway.exposition, clock.now_ms, clock.wall_ms);
     parts->gateway.dev_signer = parts->signer;
@@ -252,6 +263,7 @@ void server_parts_free(struct server_parts *parts)
     fleet_free(&parts->gateway.fleet);
     exposition_free(parts->gateway.exposition);
     free(parts->gateway.exposition);
+    webhook_endpoints_clear(&parts->webhooks);
     server_keys_free(&parts->keys);
     tls_context_drop(&parts->tls);
     jwt_signer_free(&parts->signer);

@@ -14,6 +14,7 @@
 #include "app/gateway_hooks.h"
 #include "app/memory_pressure.h"
 #include "app/server_keys.h"
+#include "webhooks/webhook_endpoints.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -25,6 +26,7 @@ struct server_parts {
     struct gateway_parts gateway; /* for each gateway; the caller sets the callbacks */
     struct memory_budget memory;
     struct hook_parts hooks;
+    struct webhook_endpoints webhooks;
     struct server_keys keys;
     struct tls_context *tls; /* NULL: plain */
     struct jwt_signer *signer;

@@ -15,6 +15,8 @@ struct call_command {
     bool callee_hides;    /* a call request: the caller may not see the callee's presence */
     struct slice call_id; /* SLICE_NONE: the call the user is in */
     struct slice data;
+    int64_t started_at_ms; /* of a call that waits until its start is recorded */
+    bool unheard;          /* the same: the callee does not hear it */
     call_plane_done done;
     void *arg;
 };

@@ -103,10 +103,13 @@ static void on_call_rejected(void *arg, const struct call_answer *answer)
         call_command_refuse_result(command, answer);
         return;
     }
-    call_command_reply(command, answer->call);
+    bool holds = call_outcome_holds_reply(command->plane, answer->call);
+    if (!holds)
+        call_command_reply(command, answer->call);
     call_events_rejected(command->plane->delivery, answer->call, &command->device.conn_id);
-    call_outcome_ended(command->plane, answer->call);
-    free(command);
+    call_outcome_ended(command->plane, answer->call, holds ? command : NULL);
+    if (!holds)
+        free(command);
 }
 
 static void on_call_ended(void *arg, const struct call_answer *answer)
@@ -116,10 +119,13 @@ static void on_call_ended(void *arg, const struct call_answer *answer)
         call_command_refuse_result(command, answer);
         return;
     }
-    call_command_reply(command, answer->call);
+    bool holds = call_outcome_holds_reply(command->plane, answer->call);
+    if (!holds)
+        call_command_reply(command, answer->call);
     call_events_ended(command->plane->delivery, answer->call, &command->device.conn_id);
-    call_outcome_ended(command->plane, answer->call);
-    free(command);
+    call_outcome_ended(command->plane, answer->call, holds ? command : NULL);
+    if (!holds)
+        free(command);
 }
 
 /* Makes a command about one call. NULL: it was refused. */
@@ -310,7 +316,7 @@ static void on_calls_reaped(void *arg, const struct call *calls, size_t count)
     struct call_plane *plane = arg;
     for (size_t i = 0; i < count; i++) {
         call_events_ended(plane->delivery, &calls[i], NULL);
-        call_outcome_ended(plane, &calls[i]);
+        call_outcome_ended(plane, &calls[i], NULL);
     }
 }
 

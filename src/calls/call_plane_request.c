@@ -3,26 +3,70 @@
 #include "calls/call_events.h"
 #include "calls/call_outcome.h"
 #include "calls/call_plane_internal.h"
+#include "ledger/ledger_events.h"
+#include "log/log.h"
 #include "presence/visibility/cached_profiles.h"
 #include "presence/visibility/privacy.h"
 
 #include <stdlib.h>
+
+/* The call rings. */
+static void call_request_begin(struct call_command *command, const struct call *call)
+{
+    struct call_plane *plane = command->plane;
+    call_command_reply(command, call);
+    call_plane_bind(plane, &command->device);
+    call_events_ring(plane->delivery, call);
+    call_outcome_started(plane);
+    free(command);
+}
+
+static void on_call_start_recorded(void *arg, const struct ledger_change_outcome *outcome)
+{
+    struct call_command *command = arg;
+    struct call call = {.id = command->call_id,
+                        .state = CALL_RINGING,
+                        .caller = command->device,
+                        .callee.user_id = command->to,
+                        .unheard = command->unheard,
+                        .started_at_ms = command->started_at_ms};
+    if (outcome->status != LEDGER_OK)
+        log_warn("call_not_recorded", "reason=%s", ledger_status_name(outcome->status));
+    call_request_begin(command, &call);
+}
+
+/* Whoever hears that it rings finds it recorded, if the application is to hear of it too. */
+static void call_request_record(struct call_command *command, const struct call *call)
+{
+    struct ledger_client *ledger = command->plane->presence->ledger;
+    struct ledger_call entry = {.id = call->id,
+                                .caller = call->caller.user_id,
+                                .callee = call->callee.user_id,
+                                .reason = SLICE("ringing"),
+                                .started_at_ms = call->started_at_ms};
+    if (!ledger->event_queue_count) {
+        call_request_begin(command, call);
+        return;
+    }
+    command->unheard = call->unheard;
+    command->started_at_ms = call->started_at_ms;
+    ledger_call_event(ledger, LEDGER_EVENT_CALL_STARTED, &entry, on_call_start_recorded, command);
+}
 
 static void on_call_requested(void *arg, const struct call_answer *answer)
 {
     struct call_command *command = arg;
     struct call_plane *plane = command->plane;
     switch (answer->result) {
-    case CALL_DONE:
     case CALL_REPEATED:
-        call_command_reply(command, answer->call);
-        if (answer->result == CALL_REPEATED &&
-            !call_plane_events_were_lost(plane, &command->device))
+        if (!call_plane_events_were_lost(plane, &command->device)) {
+            call_command_reply(command, answer->call);
             break;
-        call_plane_bind(plane, &command->device);
-        call_events_ring(plane->delivery, answer->call);
-        call_outcome_started(plane);
-        break;
+        }
+        __attribute__((fallthrough));
+    case CALL_DONE:
+        call_request_record(command, answer->call);
+        return;
     case CALL_GLARE:
         call_command_reply(command, answer->call);
         call_plane_bind(plane, &command->device);
@@ -53,9 +97,11 @@ static void on_callee_routed(void *arg, enum state_status status, const struct s
     struct call_command *command = arg;
     if (status != STATE_OK)
         call_command_refuse(command, ERROR_SERVICE_UNAVAILABLE, "the state store is out of reach");
-    else if (routes->count == 0 && !command->callee_hides)
+    else if (routes->count == 0 && !command->callee_hides) {
+        call_outcome_unavailable(command->plane, command->call_id, command->device.user_id,
+                                 command->to);
         call_command_refuse(command, ERROR_CALL_UNAVAILABLE, UNAVAILABLE);
-    else
+    } else
         call_store_request(command->plane->store, command->call_id, &command->device, command->to,
                            on_call_requested, command);
 }

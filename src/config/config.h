@@ -302,6 +302,18 @@ struct config_fanout {
     } dlq;
 };
 
+struct config_webhooks {
+    const char *url; /* empty: none, or those of `endpoints` */
+    struct config_list endpoints;
+    const char *secret_file; /* empty: requests are not signed */
+    const char *ca_file;     /* empty: the system's certificates */
+    uint32_t batch_max;
+    int64_t batch_ms;
+    int64_t give_up_ms;
+    int64_t timeout_ms;
+    uint32_t backlog_max;
+};
+
 struct config {
     bool dev; /* development: loopback only; turns auth.dev on unless that is set */
     const char *data_dir;
@@ -336,6 +348,7 @@ struct config {
     struct config_hooks hooks;
     struct config_durability durability;
     struct config_fanout fanout;
+    struct config_webhooks webhooks;
     struct {
         bool echo;
     } debug;

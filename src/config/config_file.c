@@ -117,6 +117,88 @@ static bool note_config_key(struct config_file_reader *reader, const struct conf
     return true;
 }
 
+/* Appends a list of names, or one, as "a+b". */
+static bool read_item_names(struct config_file_reader *reader, struct buffer *item)
+{
+    bool is_list = reader->event.type == YAML_SEQUENCE_START_EVENT;
+    for (bool first = true; !is_list || next_yaml_event(reader); first = false) {
+        if (is_list && reader->event.type == YAML_SEQUENCE_END_EVENT)
+            return true;
+        struct config_place place = config_file_place(reader);
+        if (reader->event.type != YAML_SCALAR_EVENT)
+            return config_fail(reader->error, &place, "types must be a list of texts");
+        if (!first)
+            buffer_append_byte(item, '+');
+        buffer_append_slice(item, yaml_scalar_text(&reader->event));
+        if (!is_list)
+            return true;
+    }
+    return false;
+}
+
+static bool read_item_text(struct config_file_reader *reader, const char *key, struct buffer *item)
+{
+    struct config_place place = config_file_place(reader);
+    if (reader->event.type != YAML_SCALAR_EVENT || is_yaml_null(&reader->event))
+        return config_fail(reader->error, &place, "%s must be a text", key);
+    buffer_append_slice(item, yaml_scalar_text(&reader->event));
+    return true;
+}
+
+/* The parts of an item that is a mapping. */
+struct config_file_item {
+    struct buffer url;
+    struct buffer types;
+    struct buffer secret_file;
+};
+
+static bool read_item_parts(struct config_file_reader *reader, const struct setting *setting,
+                            struct config_file_item *item)
+{
+    while (next_yaml_event(reader) && reader->event.type != YAML_MAPPING_END_EVENT) {
+        struct config_place place = config_file_place(reader);
+        char key[NAME_MAX_BYTES];
+        if (reader->event.type != YAML_SCALAR_EVENT)
+            return config_fail(reader->error, &place, "expected the name of a setting");
+        struct slice name = slice_first(yaml_scalar_text(&reader->event), sizeof(key) - 1);
+        memcpy(key, name.data, name.len);
+        key[name.len] = '\0';
+        bool is_types = strcmp(key, "types") == 0;
+        struct buffer *part = strcmp(key, "url") == 0           ? &item->url
+                              : strcmp(key, "secret_file") == 0 ? &item->secret_file
+                              : is_types                        ? &item->types
+                                                                : NULL;
+        if (!part || part->len)
+            return config_fail(reader->error, &place,
+                               "an item of %s has url, secret_file and types, each once; found %s",
+                               setting->name, key);
+        if (!next_yaml_event(reader) ||
+            !(is_types ? read_item_names(reader, part) : read_item_text(reader, key, part)))
+            return false;
+    }
+    return reader->event.type == YAML_MAPPING_END_EVENT;
+}
+
+/* Stores a mapping as one text: "URL types=a+b secret_file=PATH". */
+static bool read_config_item_mapping(struct config_file_reader *reader,
+                                     const struct setting *setting)
+{
+    struct config_place place = config_file_place(reader);
+    struct config_file_item item = {.url = BUFFER_INIT};
+    bool read = read_item_parts(reader, setting, &item);
+    if (item.types.len)
+        buffer_printf(&item.url, " types=%.*s", (int)item.types.len, item.types.data);
+    if (item.secret_file.len)
+        buffer_printf(&item.url, " secret_file=%.*s", (int)item.secret_file.len,
+                      item.secret_file.data);
+    read = read && config_assign_item(reader->config, &place, setting, buffer_slice(&item.url),
+                                      reader->error);
+    buffer_free(&item.url);
+    buffer_free(&item.types);
+    buffer_free(&item.secret_file);
+    return read;
+}
+
 static bool read_config_list(struct config_file_reader *reader, const struct setting *setting)
 {
     struct config_place place = config_file_place(reader);
@@ -125,6 +207,11 @@ static bool read_config_list(struct config_file_reader *reader, const struct set
         if (reader->event.type == YAML_SEQUENCE_END_EVENT)
             return true;
         place = config_file_place(reader);
+        if (reader->event.type == YAML_MAPPING_START_EVENT && setting->mappings) {
+            if (!read_config_item_mapping(reader, setting))
+                return false;
+            continue;
+        }
         if (reader->event.type != YAML_SCALAR_EVENT)
             return config_fail(reader->error, &place, "an item of %s must be a text",
                                setting->name);

@@ -35,6 +35,7 @@ struct setting {
     const char *const *choices;      /* NULL-terminated */
     const struct setting_rule *rule; /* for a text, or each item of a list; NULL: none */
     bool secret;                     /* never shown */
+    bool mappings;                   /* of a list: an item may be a mapping with a `url` */
     bool login;                      /* a URL that may contain a password: not shown if it does */
     const char *help;                /* one sentence */
 };

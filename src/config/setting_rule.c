@@ -105,6 +105,37 @@ static bool is_jwks_url_setting(struct slice text)
            address_is_loopback(&address);
 }
 
+/* Reads http(s)://HOST[:PORT][/PATH][?QUERY]. */
+static bool is_http_url_setting(struct slice text)
+{
+    struct slice rest, host;
+    struct address address;
+    char authority[AUTHORITY_BYTES_MAX];
+    bool is_plain = slice_starts_with(text, SLICE("http://"));
+    if (!is_plain && !slice_starts_with(text, SLICE("https://")))
+        return false;
+    for (size_t i = 0; i < text.len; i++)
+        if ((unsigned char)text.data[i] <= ' ' || strchr("\"\\<>", text.data[i]))
+            return false;
+    rest = slice_after(text, is_plain ? 7 : 8);
+    slice_split(rest, '/', &host);
+    slice_split(host, '?', &host);
+    return parse_authority_setting(host, is_plain ? ":80" : ":443", authority, &address);
+}
+
+static bool is_optional_http_url_setting(struct slice text)
+{
+    return text.len == 0 || is_http_url_setting(text);
+}
+
+/* What follows the URL is read when the endpoints are made (webhooks/webhook_endpoints.h). */
+static bool is_webhook_endpoint_setting(struct slice text)
+{
+    struct slice url;
+    slice_split(text, ' ', &url);
+    return is_http_url_setting(url);
+}
+
 /* A browser refuses the whole list if one URL is not as RFC 7064 and RFC 7065 say. */
 static bool is_ice_host(struct slice text)
 {
@@ -157,6 +188,10 @@ const struct setting_rule setting_rule_feed_url = {
     is_feed_url_setting, "local, or kafka://HOST:PORT,… or kafka+ssl://HOST:PORT,…"};
 const struct setting_rule setting_rule_jwks_url = {
     is_jwks_url_setting, "https://HOST[:PORT]/PATH, http:// with a loopback host, or nothing"};
+const struct setting_rule setting_rule_optional_http_url = {
+    is_optional_http_url_setting, "http://HOST[:PORT]/PATH, https://HOST[:PORT]/PATH, or nothing"};
+const struct setting_rule setting_rule_webhook_endpoint = {
+    is_webhook_endpoint_setting, "http://HOST[:PORT]/PATH or https://HOST[:PORT]/PATH"};
 const struct setting_rule setting_rule_ice_url = {
     is_ice_url_setting,
     "stun:HOST[:PORT], stuns:…, or turn:HOST[:PORT][?transport=udp|tcp], turns:…"};

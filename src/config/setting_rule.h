@@ -18,6 +18,8 @@ extern const struct setting_rule setting_rule_state_url;
 extern const struct setting_rule setting_rule_ledger_url;
 extern const struct setting_rule setting_rule_feed_url;
 extern const struct setting_rule setting_rule_jwks_url;
+extern const struct setting_rule setting_rule_optional_http_url;
+extern const struct setting_rule setting_rule_webhook_endpoint;
 extern const struct setting_rule setting_rule_ice_url;
 extern const struct setting_rule setting_rule_turn_url;
 extern const struct setting_rule setting_rule_not_empty;

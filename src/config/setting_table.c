@@ -53,6 +53,13 @@
         .initial = "", .rule = (rule_), .help = (help_)                                            \
     }
 
+/* A list whose items may be mappings in the file. */
+#define ENDPOINTS(path, rule_, help_)                                                              \
+    {                                                                                              \
+        .name = #path, .type = SETTING_LIST, .offset = FIELD(struct config_list, path),            \
+        .initial = "", .rule = (rule_), .login = true, .mappings = true, .help = (help_)           \
+    }
+
 /* Tests use very short times, so a lower bound excludes only what cannot work. */
 #define SHORTEST_MS 1
 #define YEAR_MS (INT64_C(365) * 86400 * 1000)
@@ -403,6 +410,25 @@ static const struct setting table[] = {
          "Topic of the dead letters of a Kafka feed."),
     COUNT(fanout.dlq.alert_threshold_per_hour, "100", 0, COUNT_MAX,
           "Dead letters per hour that raise the alert DeadLettersPileUp (deploy/prometheus_rules.yaml)."),
+
+    URL(webhooks.url, "", &setting_rule_optional_http_url,
+        "Endpoint of the application to which events are posted. Empty: only those of webhooks.endpoints."),
+    ENDPOINTS(webhooks.endpoints, &setting_rule_webhook_endpoint,
+              "Further endpoints, at most 8 in all: URLs, or in the file mappings {url, secret_file, types}, where types is a list such as [message.undelivered, call.missed]."),
+    TEXT(webhooks.secret_file, "", NULL,
+         "File with the secret that signs requests, \"whsec_\" and base64, for endpoints without one of their own. Empty: they are not signed."),
+    TEXT(webhooks.ca_file, "", NULL,
+         "Certificates to trust in requests to the endpoints, PEM. Empty: those of the system."),
+    COUNT(webhooks.batch_max, "100", 1, 1000,
+          "Events of one request."),
+    MILLISECONDS(webhooks.batch, "200", 1, 60000,
+                 "How long an event waits for others of the same request."),
+    SECONDS(webhooks.give_up, "86400", SHORTEST_MS, YEAR_MS,
+            "How long an event is tried again; then it is a dead letter (`rollcall webhooks`)."),
+    SECONDS(webhooks.timeout, "10", SHORTEST_MS, 600000,
+            "Time limit of one request."),
+    COUNT(webhooks.backlog_max, "1000000", 1, COUNT_MAX,
+          "Events that wait in the ledger for one endpoint; beyond it the oldest is dropped and counted. On DynamoDB only webhooks.give_up_seconds limits them."),
 
     BOOL(debug.echo, "false",
          "Serve the WebSocket GET /v1/echo for conformance suites."),

@@ -24,7 +24,7 @@
 #include "ledger/ledger.h"
 
 enum {
-    LEDGER_EVENT_QUEUES_MAX = 8,
+    LEDGER_EVENT_QUEUES_MAX = 16,
     LEDGER_EVENT_POSITION_BYTES_MAX = LEDGER_ID_BYTES_MAX,
     LEDGER_EVENT_MEMBERS_MAX = 1000,            /* chat members that an event names */
     LEDGER_EVENT_DATA_BYTES_MAX = 512 * 1024,   /* more than so many members need, escaped */

@@ -320,6 +320,17 @@ enum {
         "The setting fanout.dlq.alert_threshold_per_hour")                                         \
     ROW(FANOUT_CONSUMER_RESTARTS, "fanout_consumer_restarts", COUNTER,                             \
         "Consumers of the feed opened again after a fatal error; 0 with the embedded feed")        \
+    ROW(WEBHOOKS_SENT, "webhooks_sent", COUNTER, "Events that an endpoint has taken")              \
+    ROW(WEBHOOKS_FAILED, "webhooks_failed", COUNTER,                                               \
+        "Requests to endpoints without an answer of 2xx")                                          \
+    ROW(WEBHOOKS_RETRIED, "webhooks_retried", COUNTER, "Events that are tried again")              \
+    ROW(WEBHOOKS_DEAD, "webhooks_dead", COUNTER, "Events that were given up as dead letters")      \
+    ROW(WEBHOOKS_DROPPED, "webhooks_dropped", COUNTER,                                             \
+        "Events lost: beyond webhooks.backlog_max, or of best effort and not taken in time")       \
+    ROW(WEBHOOKS_BACKLOG, "webhooks_backlog", SUM,                                                 \
+        "Events that wait for an endpoint, of the queues that this process sends")                 \
+    ROW(WEBHOOKS_OLDEST_AGE, "webhooks_oldest_age_seconds", LARGEST_MILLE,                         \
+        "Age of the oldest event that waits for an endpoint")                                      \
     ROW(CLIENT_RESYNC_FORCED, "client_resync_forced", COUNTER,                                     \
         "Connections closed for slow reading, memory, age or shutdown, so that clients resync")    \
     ROW(CLIENT_RESYNC_FORCED_RATE, "client_resync_forced_rate", RATE(CLIENT_RESYNC_FORCED),        \

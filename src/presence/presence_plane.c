@@ -43,6 +43,8 @@ void presence_publish_now(struct presence_plane *plane, const struct presence_ch
     presence_publish_event(
         plane, &(struct presence_event){.kind = PRESENCE_EVENT_CHANGED, .change = *change});
     notify_change(plane, change);
+    if (plane->on_change)
+        plane->on_change(plane->on_change_arg, change);
 }
 
 void presence_publish_change(struct presence_plane *plane, const struct presence_change *change)

@@ -45,6 +45,9 @@ typedef void (*presence_displaced_hook)(void *arg, struct slice gateway_id, stru
 /* `stored`: the store has accepted the operation. */
 typedef void (*presence_done)(void *arg, bool stored);
 
+/* A change is published, unfiltered by privacy. */
+typedef void (*presence_change_hook)(void *arg, const struct presence_change *change);
+
 struct presence_plane {
     const struct config *config;
     const struct clock *clock;
@@ -65,7 +68,9 @@ struct presence_plane {
     /* A user had too many leases, and this one has ended for a new one: its gateway must close the connection. May be
      * NULL. */
     presence_displaced_hook on_displaced;
-    void *session_arg; /* of these four */
+    void *session_arg;              /* of these four */
+    presence_change_hook on_change; /* NULL: nobody asks */
+    void *on_change_arg;
     struct lease_renewal renewals[PRESENCE_RENEWALS_MAX];
     char renewal_users[PRESENCE_RENEWALS_MAX][USER_ID_BYTES_MAX];
     size_t renewal_count;

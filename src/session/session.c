@@ -226,6 +226,8 @@ void session_begin(struct session *session, const struct identity *identity,
                             .server_time_ms = context->loop->clock.wall_ms,
                             .display_name = display_name,
                         }});
+    if (context->on_change)
+        context->on_change(context->on_change_arg, session, true);
     session_take_token(session, identity);
     connection_wake_at(&session->connection, session->renew_at_ms);
     connection_wake_at(&session->connection, session->active_at_ms + config->presence.idle_ms);
@@ -236,6 +238,8 @@ void session_begin(struct session *session, const struct identity *identity,
 void session_detach(struct session *session)
 {
     struct session_context *context = session->context;
+    if (context->on_change)
+        context->on_change(context->on_change_arg, session, false);
     pending_reply_orphan_all(session);
     chat_leave(context->chats, &session->endpoint);
     metrics_add(context->metrics, METRIC_SUBSCRIPTIONS,

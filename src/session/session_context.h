@@ -18,6 +18,9 @@
 
 struct session;
 
+/* A session has begun, or is about to end. */
+typedef void (*session_change_hook)(void *arg, const struct session *session, bool is_connected);
+
 /* Hooks of a dialect that keeps events (`keeps_events`) or whose connections outlive their sessions. app/ fills
  * them in. */
 struct session_hooks {
@@ -56,6 +59,8 @@ struct session_context {
     struct session_hooks *hooks;   /* NULL: no dialect needs any */
     struct hook *connect_hook;     /* NULL: the application is not asked about connections */
     struct event_hook *event_hook; /* NULL: nor about events */
+    session_change_hook on_change; /* NULL: nobody asks */
+    void *on_change_arg;
     size_t session_count;
     bool draining;
 };

@@ -1,0 +1,64 @@
+#include "webhooks/webhook_event.h"
+
+#include "text/json.h"
+#include "text/time_text.h"
+
+#include <stdlib.h>
+#include <xxhash.h>
+
+struct webhook_event *webhook_event_make(const struct ledger_event *event, int64_t now_ms)
+{
+    size_t bytes = event->position.len + event->subject.len + event->data.len;
+    struct webhook_event *made = malloc(sizeof(*made) + bytes);
+    if (!made)
+        return NULL;
+    char *at = made->bytes;
+    *made =
+        (struct webhook_event){.type = event->type,
+                               .time_ms = event->time_ms,
+                               .added_at_ms = now_ms,
+                               .order_hash = XXH3_64bits(event->subject.data, event->subject.len),
+                               .position = slice_copy_to(&at, event->position),
+                               .subject = slice_copy_to(&at, event->subject),
+                               .data = slice_copy_to(&at, event->data)};
+    list_init(&made->item);
+    return made;
+}
+
+void webhook_event_free(struct webhook_event **event)
+{
+    if (!*event)
+        return;
+    list_remove(&(*event)->item);
+    free((*event)->replaced_data);
+    free(*event);
+    *event = NULL;
+}
+
+void webhook_event_id(char out[WEBHOOK_EVENT_ID_BYTES], enum ledger_event_type type,
+                      int64_t time_ms, struct slice subject, struct slice data)
+{
+    static const char digits[] = "0123456789abcdef";
+    XXH128_hash_t hash = XXH3_128bits_withSeed(
+        data.data, data.len, XXH3_64bits_withSeed(subject.data, subject.len, (uint64_t)time_ms));
+    hash.high64 ^= (uint64_t)type * 0x9e3779b97f4a7c15u;
+    memcpy(out, "evt_", 4);
+    for (int i = 0; i < 16; i++) {
+        out[4 + i] = digits[hash.high64 >> (60 - 4 * i) & 15];
+        out[20 + i] = digits[hash.low64 >> (60 - 4 * i) & 15];
+    }
+}
+
+void webhook_event_write(struct buffer *out, const struct webhook_event *event)
+{
+    char id[WEBHOOK_EVENT_ID_BYTES], time[TIME_TEXT_LEN];
+    webhook_event_id(id, event->type, event->time_ms, event->subject, event->data);
+    time_text_write(time, event->time_ms);
+    json_write_object(out);
+    json_write_key_string(out, SLICE("id"), (struct slice){id, sizeof(id)});
+    json_write_key_string(out, SLICE("type"), slice_of(ledger_event_type_name(event->type)));
+    json_write_key_string(out, SLICE("time"), (struct slice){time, sizeof(time)});
+    json_write_key(out, SLICE("data"));
+    json_write_raw(out, event->data);
+    json_write_object_end(out);
+}
