@@ -34,6 +34,7 @@ void webhook_lane_open(struct webhook_lane *lane)
     lane->opened_at_wall_ms = lane->parts.loop->clock.wall_ms;
     lane->failures = 0;
     lane->wait_until_ms = 0;
+    lane->taken_at_ms = lane->parts.loop->clock.now_ms;
 }
 
 void webhook_lane_add(struct webhook_lane *lane, struct webhook_event *event, struct list *after)
@@ -218,6 +219,7 @@ static void take_batch(struct webhook_lane *lane)
                  lane->failures);
     lane->failures = 0;
     lane->wait_until_ms = 0;
+    lane->taken_at_ms = parts->loop->clock.now_ms;
     lane->batch_limit = lane->batch_limit * 2 < batch_max ? lane->batch_limit * 2 : batch_max;
     lane->in_flight_count = 0;
     for (size_t i = 0; i < count; i++) {
@@ -254,10 +256,18 @@ static bool postpone_event(struct webhook_lane *lane, struct webhook_event *even
     return event->failures++ > 0;
 }
 
+static void pause_lane(struct webhook_lane *lane)
+{
+    int64_t now_ms = lane->parts.loop->clock.now_ms;
+    bool is_alive = now_ms - lane->taken_at_ms < WEBHOOK_BACKOFF_MAX_MS;
+    lane->wait_until_ms =
+        now_ms + backoff_ms(lane->parts.random, lane->failures++, WEBHOOK_BACKOFF_MIN_MS,
+                            is_alive ? WEBHOOK_BACKOFF_ALIVE_MS : WEBHOOK_BACKOFF_MAX_MS);
+}
+
 static void retry_batch(struct webhook_lane *lane, const struct http_client_response *response)
 {
     const struct webhook_lane_parts *parts = &lane->parts;
-    int64_t now_ms = parts->loop->clock.now_ms;
     size_t count = lane->in_flight_count;
     bool is_known = false;
     metrics_count(parts->metrics, METRIC_WEBHOOKS_FAILED);
@@ -273,8 +283,7 @@ static void retry_batch(struct webhook_lane *lane, const struct http_client_resp
     else if (response->status)
         lane->batch_limit = (uint32_t)(count / 2);
     if (!is_known || lane->failures > 1) /* else others were taken meanwhile */
-        lane->wait_until_ms = now_ms + backoff_ms(parts->random, lane->failures++,
-                                                  WEBHOOK_BACKOFF_MIN_MS, WEBHOOK_BACKOFF_MAX_MS);
+        pause_lane(lane);
     give_up_old_events(lane);
 }
 

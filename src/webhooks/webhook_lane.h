@@ -28,6 +28,8 @@ enum {
     WEBHOOK_ANSWER_BYTES_MAX = 64 * 1024,
     WEBHOOK_BACKOFF_MIN_MS = 500,
     WEBHOOK_BACKOFF_MAX_MS = 60000,
+    WEBHOOK_BACKOFF_ALIVE_MS =
+        2000, /* instead, if the endpoint has taken something within the last minute */
 };
 
 /* Gives an event back, detached from the lane. */
@@ -56,7 +58,8 @@ struct webhook_lane {
     bool is_open;
     struct webhook_event *in_flight[WEBHOOK_BATCH_EVENTS_MAX];
     size_t in_flight_count;
-    unsigned failures; /* requests in a row */
+    unsigned failures;   /* requests in a row */
+    int64_t taken_at_ms; /* the last request that succeeded, or the opening */
     uint32_t batch_limit;
     int64_t wait_until_ms;
     struct wheel_timer timer;
