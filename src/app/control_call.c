@@ -1,6 +1,7 @@
 #include "app/control_call.h"
 
 #include "app/control_keys.h"
+#include "app/control_webhooks.h"
 
 enum { CONTROL_EXIT_FAILED = 1 };
 
@@ -9,6 +10,7 @@ static const struct control_command {
     void (*run)(const struct control_call *call);
 } COMMANDS[] = {
     {"key", control_keys_run},
+    {"webhooks", control_webhooks_run},
 };
 
 void control_call_fail(const struct control_call *call, const char *text)

@@ -9,6 +9,7 @@
 #include "app/commands/tables_command.h"
 #include "app/commands/token_command.h"
 #include "app/commands/topics_command.h"
+#include "app/commands/webhooks_command.h"
 #include "app/serve_options.h"
 #include "app/server.h"
 
@@ -42,6 +43,7 @@ static const struct command {
     {"check", check_command},
     {"repair", repair_command},
     {"dead-letters", dead_letters_command},
+    {"webhooks", webhooks_command},
     {"key", key_command},
     {"tables", tables_command},
     {"topics", topics_command},

@@ -100,6 +100,7 @@ void serve_options_write_usage(FILE *out)
           "  repair CHAT                       restore the counter of a halted chat\n"
           "  key create|list|revoke            API keys of your own programs\n"
           "  dead-letters                      list or replay what could not be fanned out\n"
+          "  webhooks                          list or replay events that no endpoint took\n"
           "  tables                            create or check the tables of a ledger on DynamoDB\n"
           "  topics                            create or check the topics of a feed on Kafka\n"
           "  sim                               simulate a fleet under faults, from a seed\n"
