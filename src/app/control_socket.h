@@ -52,11 +52,11 @@ struct control_socket {
 };
 
 /* Listens as soon as it can; logs why it cannot. */
-void control_socket_open(struct control_socket *socket, struct loop *loop, const char *directory,
+void control_socket_open(struct control_socket *control, struct loop *loop, const char *directory,
                          struct ledger_client *ledger, struct random *random);
 
 /* Removes the socket file and ends all clients. Does nothing if it was never opened. */
-void control_socket_close(struct control_socket *socket);
+void control_socket_close(struct control_socket *control);
 
 /* Sends a command to the server of a directory. Returns false when none listens there. Otherwise prints what it says and
  * sets *exit_status. */

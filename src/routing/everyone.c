@@ -83,8 +83,12 @@ void everyone_free(struct everyone *everyone)
 {
     if (wheel_is_set(&everyone->step))
         wheel_cancel(everyone->wheel, &everyone->step);
-    while (!list_empty(&everyone->pending))
-        end_everyone_event(first_everyone_event(everyone));
+    struct list *at = everyone->pending.next;
+    while (at != &everyone->pending) {
+        struct list *next = at->next;
+        end_everyone_event(CONTAINER_OF(at, struct everyone_event, of_everyone));
+        at = next;
+    }
 }
 
 void everyone_begin(struct everyone *everyone, struct slice name, struct slice fields,
