@@ -205,7 +205,7 @@ class Link:
         if self._dropped.done():
             socket.transport.abort()  # a dead server would not answer a close frame
             return _End(self._dropped.result())
-        return _End(socket.close_reason or "connection_lost", code=socket.close_code)
+        return _End(socket.protocol.close_reason or "connection_lost", code=socket.protocol.close_code)
 
     async def _write(self, socket: ClientConnection) -> None:
         try:
