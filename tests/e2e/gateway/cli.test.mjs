@@ -186,6 +186,10 @@ test('the private key of a data directory is readable by its owner only', async 
     let secrets = 0;
     for (const name of await readdir(server.dataDir)) {
       const path = join(server.dataDir, name);
+      if (!(await stat(path)).isFile()) {
+        assert.equal((await stat(path)).mode & 0o077, 0, `${name}, by which commands reach the server`);
+        continue;
+      }
       if (!/PRIVATE KEY/.test(await readFile(path, 'latin1'))) continue;
       assert.equal((await stat(path)).mode & 0o077, 0, name);
       secrets += 1;
