@@ -38,11 +38,11 @@ void webhook_event_free(struct webhook_event **event)
 void webhook_event_id(char out[WEBHOOK_EVENT_ID_BYTES], enum ledger_event_type type,
                       int64_t time_ms, struct slice subject, struct slice data)
 {
-    static const char digits[] = "0123456789abcdef";
+    static const char digits[] = "0123456789abcdef", prefix[] = {'e', 'v', 't', '_'};
     XXH128_hash_t hash = XXH3_128bits_withSeed(
         data.data, data.len, XXH3_64bits_withSeed(subject.data, subject.len, (uint64_t)time_ms));
     hash.high64 ^= (uint64_t)type * 0x9e3779b97f4a7c15u;
-    memcpy(out, "evt_", 4);
+    memcpy(out, prefix, sizeof(prefix));
     for (int i = 0; i < 16; i++) {
         out[4 + i] = digits[hash.high64 >> (60 - 4 * i) & 15];
         out[20 + i] = digits[hash.low64 >> (60 - 4 * i) & 15];
