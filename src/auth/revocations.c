@@ -62,6 +62,12 @@ bool revocations_put(struct revocations *revocations, struct slice user, int64_t
     return true;
 }
 
+int64_t revocations_find(const struct revocations *revocations, struct slice user)
+{
+    const struct revoked_user *revoked = find_revoked_user(revocations, user);
+    return revoked ? revoked->revoked_at_s : -1;
+}
+
 bool revocations_refuse(const struct revocations *revocations, struct slice user,
                         int64_t issued_at_s)
 {

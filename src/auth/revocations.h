@@ -35,6 +35,9 @@ void revocations_free(struct revocations *revocations);
 /* Notes a revocation; an earlier one than the one known changes nothing. Returns false when out of memory. */
 bool revocations_put(struct revocations *revocations, struct slice user, int64_t revoked_at_s);
 
+/* Returns when the user was revoked; -1: never, as far as is known. */
+int64_t revocations_find(const struct revocations *revocations, struct slice user);
+
 /* Returns whether a token of this user is refused. `issued_at_s` is 0 if the token does not say when. */
 bool revocations_refuse(const struct revocations *revocations, struct slice user,
                         int64_t issued_at_s);

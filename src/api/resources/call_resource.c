@@ -1,25 +1,7 @@
 /* GET /v1/calls: the user's call history, the latest call first. */
-#include "api/admin_json.h"
 #include "api/api_routes.h"
+#include "api/call_json.h"
 #include "api/page_query.h"
-
-static void write_call_json(struct buffer *json, struct slice user, const struct ledger_call *call)
-{
-    bool outgoing = slice_equal(call->caller, user);
-    int64_t talked_ms = call->answered_at_ms ? call->ended_at_ms - call->answered_at_ms : 0;
-    json_write_object(json);
-    json_write_key_string(json, SLICE("call_id"), call->id);
-    json_write_key_string(json, SLICE("peer"), outgoing ? call->callee : call->caller);
-    json_write_key_string(json, SLICE("direction"),
-                          outgoing ? SLICE("outgoing") : SLICE("incoming"));
-    json_write_key_string(json, SLICE("reason"), call->reason);
-    admin_write_time(json, SLICE("started_at"), call->started_at_ms);
-    admin_write_time(json, SLICE("answered_at"),
-                     call->answered_at_ms ? call->answered_at_ms : TIME_NONE);
-    admin_write_time(json, SLICE("ended_at"), call->ended_at_ms);
-    json_write_key_int(json, SLICE("duration_seconds"), talked_ms > 0 ? talked_ms / 1000 : 0);
-    json_write_object_end(json);
-}
 
 _Static_assert((int)CONFIG_CALL_HISTORY_MAX <= (int)LEDGER_CALLS_KEPT_MAX,
                "the ledger must keep as many calls as may be configured");
@@ -36,7 +18,7 @@ static void on_calls_listed(void *arg, const struct ledger_calls_outcome *outcom
     json_write_key(&json, SLICE("calls"));
     json_write_array(&json);
     for (size_t i = 0; i < outcome->count; i++)
-        write_call_json(&json, exchange_user(exchange), &outcome->calls[i]);
+        call_json_write(&json, exchange_user(exchange), &outcome->calls[i]);
     json_write_array_end(&json);
     json_write_object_end(&json);
     exchange_reply_json(&exchange, 200, &json);

@@ -32,5 +32,6 @@ void service_contact_put(struct exchange *exchange);
 void service_contact_delete(struct exchange *exchange);
 void service_contacts_put(struct exchange *exchange);
 void service_import_post(struct exchange *exchange);
+void service_export_get(struct exchange *exchange);
 
 #endif
