@@ -54,6 +54,7 @@ struct api_context {
     struct exposition *exposition;
     void (*sample)(void *arg); /* updates metrics before they are shown; may be NULL */
     void *sample_arg;
+    struct list erasures;                /* api/service/service_erasure.h */
     size_t import_count;                 /* imports under way: api/service/service_import.h */
     const struct jwt_signer *dev_signer; /* NULL: no /dev/token */
     void (*drain)(void *arg);            /* starts the drain of the whole process */

@@ -1,5 +1,6 @@
 /* The composition root of one worker: the one place that connects its parts. */
 #include "api/api_budget.h"
+#include "api/service/service_erasure.h"
 #include "app/gateway_internal.h"
 #include "base/container.h"
 #include "log/log.h"
@@ -211,6 +212,7 @@ static void compose_rest(struct gateway *gateway)
     rest->connections_max = gateway->parts.connections_max;
     list_init(&rest->echoes);
     list_init(&rest->held_answers);
+    list_init(&rest->erasures);
     api_keys_init(&rest->keys, &gateway->ledger, &gateway->loop.clock);
 }
 
@@ -356,6 +358,7 @@ void gateway_free(struct gateway **gateway)
         return;
     verifier_free(&freed->verifier);
     api_budget_release(&freed->rest);
+    service_erasure_stop(&freed->rest);
     mailbox_free(&freed->mailbox);
     gateway_hooks_close(&freed->hooks);
     redis_pubsub_free(&freed->adapter_channels);

@@ -99,6 +99,8 @@ static inline struct ledger *ledger_innermost(struct ledger *ledger)
     X(MESSAGE_APPEND, true, append)                                                                \
     X(MESSAGES_AFTER, false, messages)                                                             \
     X(MESSAGES_BEFORE, false, messages)                                                            \
+    X(MESSAGES_ERASE, true, change)                                                                \
+    X(USER_FORGET, true, change)                                                                   \
     X(CURSOR_PUT, true, cursor)                                                                    \
     X(OUTBOX_LIST, false, messages)                                                                \
     X(OUTBOX_REMOVE, true, change)                                                                 \

@@ -145,6 +145,8 @@ typedef void (*state_online_done)(void *arg, enum state_status status,
                                   const struct state_online *page);
 typedef void (*state_count_done)(void *arg, enum state_status status, size_t count);
 
+typedef void (*state_forget_done)(void *arg, enum state_status status);
+
 struct state_store_operations {
     void (*open)(struct state_store *store, const struct lease *lease, state_transition_done done,
                  void *arg);
@@ -167,6 +169,8 @@ struct state_store_operations {
     void (*history)(struct state_store *store, struct slice user_id, state_history_done done,
                     void *arg);
     void (*reap)(struct state_store *store, size_t max, state_transitions_done done, void *arg);
+    void (*forget)(struct state_store *store, struct slice user_id, state_forget_done done,
+                   void *arg);
     void (*put_gateway)(struct state_store *store, const struct gateway_info *info);
     void (*gateways)(struct state_store *store, state_gateways_done done, void *arg);
     void (*online)(struct state_store *store, struct slice after, size_t limit,
@@ -267,6 +271,14 @@ static inline void state_reap(struct state_store *store, size_t max, state_trans
                               void *arg)
 {
     store->operations->reap(store, max, done, arg);
+}
+
+/* Forgets everything of a user who has no lease: last seen, record, history. A user with a lease stays as it is. The user's
+ * next version is greater than any before, some milliseconds later. */
+static inline void state_forget(struct state_store *store, struct slice user_id,
+                                state_forget_done done, void *arg)
+{
+    store->operations->forget(store, user_id, done, arg);
 }
 
 /* Records that a gateway lives; the gateway repeats this at least once per window. */

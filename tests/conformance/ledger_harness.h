@@ -12,6 +12,7 @@
 #define ROLLCALL_TESTS_LEDGER_HARNESS_H
 
 #include "base/buffer.h"
+#include "ledger/ledger_erasure.h"
 #include "ledger/ledger_events.h"
 #include "ledger/ledger_keys.h"
 #include "ledger/ledger_messages.h"
@@ -134,6 +135,10 @@ const char *harness_outbox_remove(struct harness *harness, const char *chat, uin
                                   int64_t sent_at_ms);
 const char *harness_dead_letter_put(struct harness *harness, const char *chat, uint64_t sequence,
                                     const char *reason);
+/* Erases a slice of the user's messages in a chat; "changed": there may be more. */
+const char *harness_erase(struct harness *harness, const char *chat, const char *user);
+const char *harness_forget(struct harness *harness, const char *user);
+
 /* Each revocation as user@second; `last_position` is that of the last one. */
 const char *harness_revoke(struct harness *harness, const char *user);
 const char *harness_revocations(struct harness *harness, uint64_t after, uint32_t limit);

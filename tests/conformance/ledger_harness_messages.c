@@ -201,3 +201,16 @@ const char *harness_keys(struct harness *harness)
     ledger_keys_list(&harness->client, write_keys, harness);
     return harness_line(harness);
 }
+
+const char *harness_erase(struct harness *harness, const char *chat, const char *user)
+{
+    ledger_messages_erase(&harness->client, slice_of(chat), slice_of(user), harness_write_change,
+                          harness);
+    return harness_line(harness);
+}
+
+const char *harness_forget(struct harness *harness, const char *user)
+{
+    ledger_user_forget(&harness->client, slice_of(user), harness_write_change, harness);
+    return harness_line(harness);
+}

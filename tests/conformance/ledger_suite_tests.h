@@ -20,6 +20,10 @@
     X(contact_requests_are_paged)                                                                  \
     X(outgoing_contact_requests_are_bounded)                                                       \
     X(contacts_match_a_model_over_random_steps)                                                    \
+    X(messages_of_a_user_become_tombstones)                                                        \
+    X(many_messages_are_erased_in_slices)                                                          \
+    X(erased_user_leaves_direct_chats)                                                             \
+    X(calls_and_last_seen_are_forgotten)                                                           \
     X(application_makes_and_ends_contacts)                                                         \
     X(application_blocks_for_a_user)                                                               \
     X(contact_of_the_application_settles_contact_requests)                                         \

@@ -395,6 +395,21 @@ static void on_history_read(void *arg, enum state_status status,
     }
 }
 
+static void on_forgotten(void *arg, enum state_status status)
+{
+    note_answer(arg, status, 0);
+}
+
+void harness_forget(struct harness *harness, size_t port, struct slice user)
+{
+    begin_operation(harness);
+    state_forget(harness->ports[port], user, on_forgotten, harness);
+    await_answer(harness);
+    for (size_t i = 0; i < HARNESS_USERS_MAX; i++) /* the store need not know its version */
+        if (slice_equal((struct slice){harness->users[i].id, harness->users[i].id_len}, user))
+            harness->users[i].id_len = 0;
+}
+
 size_t harness_history(struct harness *harness, size_t port, struct slice user)
 {
     begin_operation(harness);

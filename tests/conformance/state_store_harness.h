@@ -94,6 +94,7 @@ void harness_read_many(struct harness *harness, size_t port, const struct slice 
 /* Return how many items are then in harness->transitions, leases, history or gateways. */
 size_t harness_reap(struct harness *harness, size_t port, size_t max);
 size_t harness_leases(struct harness *harness, size_t port, struct slice user);
+void harness_forget(struct harness *harness, size_t port, struct slice user);
 size_t harness_history(struct harness *harness, size_t port, struct slice user);
 size_t harness_gateways(struct harness *harness, size_t port);
 

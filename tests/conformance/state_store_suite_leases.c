@@ -365,6 +365,25 @@ static void expect_history(const struct harness *harness, size_t index, const ch
     }
 }
 
+void state_store_suite_user_without_a_lease_is_forgotten(void **state)
+{
+    struct harness *harness = *state;
+    harness_open(harness, 0, ALICE, 1, false);
+    harness_forget(harness, 1, ALICE);
+    assert_int_equal(harness_read(harness, 0, ALICE).status, PRESENCE_ONLINE);
+    int64_t version = harness_close(harness, 0, ALICE, 1).presence.version;
+    assert_true(harness_read(harness, 1, ALICE).last_seen_ms != TIME_NONE);
+    harness_forget(harness, 1, ALICE);
+    assert_int_equal(harness_read(harness, 0, ALICE).last_seen_ms, TIME_NONE);
+    assert_int_equal(harness_history(harness, 0, ALICE), 0);
+    harness_forget(harness, 1, BOB);
+    harness_pass(harness,
+                 10); /* versions are times: two transitions of one millisecond are one ahead */
+    struct state_transition again = harness_open(harness, 0, ALICE, 2, false);
+    expect_changed(again, PRESENCE_ONLINE);
+    assert_true(again.presence.version > version);
+}
+
 void state_store_suite_history_lists_transitions_and_their_causes(void **state)
 {
     struct harness *harness = *state;

@@ -25,6 +25,7 @@
     X(many_leases_of_a_user_are_counted)                                                           \
     X(routes_are_grouped_by_gateway)                                                               \
     X(call_flag_lasts_until_it_is_cleared_or_the_user_is_offline)                                  \
+    X(user_without_a_lease_is_forgotten)                                                           \
     X(history_lists_transitions_and_their_causes)                                                  \
     X(history_keeps_the_newest_transitions)                                                        \
     X(ids_may_have_any_bytes_and_full_length)                                                      \

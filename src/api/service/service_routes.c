@@ -15,6 +15,7 @@ const struct http_route SERVICE_ROUTES[] = {
     {HTTP1_DELETE, "/v1/service/contacts/{user}/{other}", REST_SERVICE, service_contact_delete},
     {HTTP1_PUT, "/v1/service/users/{user}/contacts", REST_SERVICE, service_contacts_put},
     {HTTP1_GET, "/v1/service/users/{user}/export", REST_SERVICE, service_export_get},
+    {HTTP1_DELETE, "/v1/service/users/{user}", REST_SERVICE, service_user_delete},
     {HTTP1_POST, "/v1/service/import", REST_SERVICE, service_import_post, .streams_body = true},
 };
 

@@ -33,5 +33,6 @@ void service_contact_delete(struct exchange *exchange);
 void service_contacts_put(struct exchange *exchange);
 void service_import_post(struct exchange *exchange);
 void service_export_get(struct exchange *exchange);
+void service_user_delete(struct exchange *exchange);
 
 #endif

@@ -84,6 +84,11 @@ enum ledger_status dynamodb_contacts_remove(struct dynamodb_task *task);
 struct id_list dynamodb_contacts_read_ids(struct dynamodb_task *task, struct slice user,
                                           const char *prefix, uint32_t limit);
 
+/* ---- dynamodb_erasure.c ---- */
+
+enum ledger_status dynamodb_erasure_messages(struct dynamodb_task *task);
+enum ledger_status dynamodb_erasure_forget(struct dynamodb_task *task);
+
 /* ---- dynamodb_cursors.c ---- */
 
 enum ledger_status dynamodb_cursors_put(struct dynamodb_task *task);

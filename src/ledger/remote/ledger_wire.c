@@ -2,7 +2,7 @@
 
 #include "ledger/remote/ledger_wire_internal.h"
 
-_Static_assert(LEDGER_OPERATION_COUNT == 54, "raise LEDGER_WIRE_VERSION with the operations");
+_Static_assert(LEDGER_OPERATION_COUNT == 56, "raise LEDGER_WIRE_VERSION with the operations");
 
 enum { VERSIONS = UINT8_MAX + 1 };
 
@@ -52,6 +52,8 @@ static const unsigned needs[LEDGER_OPERATION_COUNT] = {
     [LEDGER_MESSAGE_APPEND] = CHAT | USER | CLIENT_ID | ID | TEXT,
     [LEDGER_MESSAGES_AFTER] = CHAT | PAGE,
     [LEDGER_MESSAGES_BEFORE] = CHAT | PAGE,
+    [LEDGER_MESSAGES_ERASE] = CHAT | USER,
+    [LEDGER_USER_FORGET] = USER,
     [LEDGER_CURSOR_PUT] = CHAT | USER | DEVICE,
     [LEDGER_OUTBOX_LIST] = PAGE,
     [LEDGER_DEAD_LETTER_PUT] = CHAT | TEXT,

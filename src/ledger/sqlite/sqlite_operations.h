@@ -185,6 +185,11 @@ enum ledger_status sqlite_messages_repair(struct database *, struct ledger_reque
  * parameter, the limit, is not bound yet. Ends the query. */
 void sqlite_messages_read_page(struct ledger_request *request, struct query query);
 
+/* ---- sqlite_erasure.c ---- */
+
+enum ledger_status sqlite_erasure_messages(struct database *, struct ledger_request *);
+enum ledger_status sqlite_erasure_forget(struct database *, struct ledger_request *);
+
 /* ---- sqlite_cursors.c ---- */
 
 enum ledger_status sqlite_cursors_put(struct database *, struct ledger_request *);

@@ -24,6 +24,14 @@ void memory_history_add(struct memory_history *history, const struct presence *p
     };
 }
 
+void memory_history_forget(struct memory_history *history, struct slice user_id)
+{
+    uint64_t hash = hash_key_hash(&history->key, user_id);
+    for (size_t i = 0; i < MEMORY_HISTORY_ENTRIES; i++)
+        if (history->entries[i].user_hash == hash)
+            history->entries[i].user_hash = 0;
+}
+
 /* Reads back from the newest entry and then reverses, so that the oldest are left out if there are too many. */
 size_t memory_history_of(const struct memory_history *history, struct slice user_id,
                          struct state_history *out, size_t max)

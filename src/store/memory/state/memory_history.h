@@ -44,6 +44,9 @@ struct memory_history {
 void memory_history_add(struct memory_history *history, const struct presence *presence,
                         enum memory_cause cause, int64_t wall_ms);
 
+/* Forgets the user's transitions. */
+void memory_history_forget(struct memory_history *history, struct slice user_id);
+
 /* Returns at most `max` of the user's last transitions, oldest first. */
 size_t memory_history_of(const struct memory_history *history, struct slice user_id,
                          struct state_history *out, size_t max);

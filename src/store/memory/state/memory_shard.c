@@ -333,15 +333,28 @@ bool memory_shard_reap_one(struct memory_shard *shard, const struct clock *now,
     return false;
 }
 
+static void forget_offline_user(struct memory_shard *shard, struct memory_user *user)
+{
+    remove_from_waiting_list(shard, user);
+    if (user->version > shard->version_floor)
+        shard->version_floor = user->version;
+    table_remove(&shard->users, &user->node);
+    free(user);
+}
+
+void memory_shard_forget(struct memory_shard *shard, struct slice user_id)
+{
+    struct memory_user *user = memory_shard_user(shard, user_id);
+    if (user && (user->lease_count > 0 || user->status != PRESENCE_OFFLINE))
+        return;
+    memory_history_forget(&shard->history, user_id);
+    if (user)
+        forget_offline_user(shard, user);
+}
+
 void memory_shard_trim(struct memory_shard *shard)
 {
     size_t max = shard->options->offline_records_max / MEMORY_SHARDS + 1;
-    while (shard->offline_count > max) {
-        struct memory_user *oldest = CONTAINER_OF(shard->offline.next, struct memory_user, waiting);
-        remove_from_waiting_list(shard, oldest);
-        if (oldest->version > shard->version_floor)
-            shard->version_floor = oldest->version;
-        table_remove(&shard->users, &oldest->node);
-        free(oldest);
-    }
+    while (shard->offline_count > max)
+        forget_offline_user(shard, CONTAINER_OF(shard->offline.next, struct memory_user, waiting));
 }

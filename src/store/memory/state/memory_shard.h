@@ -100,6 +100,9 @@ bool memory_shard_set_call(struct memory_shard *shard, struct memory_user *user,
 bool memory_shard_reap_one(struct memory_shard *shard, const struct clock *now,
                            struct memory_user **user, bool *changed);
 
+/* Forgets a user who has no lease, with the history; the version floor remembers the version. */
+void memory_shard_forget(struct memory_shard *shard, struct slice user_id);
+
 /* Forgets the users who are longest offline beyond the bound. */
 void memory_shard_trim(struct memory_shard *shard);
 

@@ -209,6 +209,7 @@ static const struct state_store_operations MEMORY_STATE_OPERATIONS = {
     .leases = memory_state_leases,
     .find = memory_state_find,
     .history = memory_state_history,
+    .forget = memory_state_forget,
     .reap = memory_state_reap,
     .put_gateway = memory_state_put_gateway,
     .gateways = memory_state_gateways,

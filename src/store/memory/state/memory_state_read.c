@@ -139,6 +139,16 @@ void memory_state_find(struct state_store *store, const struct ulid *conn_id, st
     done(arg, STATE_OK, found ? &lease : NULL);
 }
 
+void memory_state_forget(struct state_store *store, struct slice user_id, state_forget_done done,
+                         void *arg)
+{
+    struct memory_state_port *port = memory_state_port_of(store);
+    struct memory_shard *shard = memory_state_lock_user(port->state, user_id);
+    memory_shard_forget(shard, user_id);
+    memory_state_unlock(shard);
+    done(arg, STATE_OK);
+}
+
 void memory_state_history(struct state_store *store, struct slice user_id, state_history_done done,
                           void *arg)
 {

@@ -146,6 +146,7 @@ static const struct state_store_operations OPERATIONS = {
     .leases = redis_state_leases,
     .find = redis_state_find,
     .history = redis_state_history,
+    .forget = redis_state_forget,
     .reap = redis_state_reap,
     .put_gateway = redis_state_put_gateway,
     .gateways = redis_state_gateways,

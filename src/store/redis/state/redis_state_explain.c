@@ -1,4 +1,4 @@
-/* The leases and the history of one user, and the lease of one connection: for administrators. */
+/* The leases and the history of one user, the lease of one connection, and forgetting a user: for administrators. */
 #include "store/redis/state/redis_state_internal.h"
 #include "text/time_text.h"
 
@@ -6,9 +6,10 @@
 
 struct explain_operation {
     struct redis_state *state;
-    state_leases_done on_leases; /* exactly one of the three is set */
+    state_leases_done on_leases; /* exactly one of them is set */
     state_lease_done on_lease;
     state_history_done on_history;
+    state_forget_done on_forgotten;
     void *arg;
     size_t user_len;
     char user[USER_ID_BYTES_MAX];
@@ -201,4 +202,48 @@ void redis_state_history(struct state_store *store, struct slice user_id, state_
                   REDIS_ARGS(SLICE("LRANGE"), key, SLICE("0"),
                              redis_state_number(last, STATE_HISTORY_MAX - 1)),
                   on_history_read, operation);
+}
+
+/* ---- forgetting ---- */
+
+static void on_user_forgotten(void *arg, const struct resp_value *reply)
+{
+    struct explain_operation *operation = arg;
+    bool ok = reply && redis_problem_of(reply) == REDIS_FINE;
+    operation->on_forgotten(operation->arg, ok ? STATE_OK : STATE_UNAVAILABLE);
+    end_explain_operation(operation);
+}
+
+/* The caller has seen that there is no lease; the keys of leases end with the leases. */
+static void on_leases_before_forgetting(void *arg, enum state_status status,
+                                        const struct lease *leases, size_t count)
+{
+    struct explain_operation *operation = arg;
+    char texts[3][REDIS_KEY_BYTES_MAX];
+    struct slice user = {operation->user, operation->user_len};
+    const struct redis_keys *keys = &operation->state->keys;
+    (void)leases;
+    if (status != STATE_OK || count > 0) {
+        operation->on_forgotten(operation->arg, status);
+        end_explain_operation(operation);
+        return;
+    }
+    struct slice presence = redis_key_user(keys, texts[0], "user_presence:", user, "");
+    redis_command(operation->state->options.client, presence,
+                  REDIS_ARGS(SLICE("UNLINK"), presence,
+                             redis_key_user(keys, texts[1], "last_seen:", user, ""),
+                             redis_key_user(keys, texts[2], "presence_history:", user, "")),
+                  on_user_forgotten, operation);
+}
+
+void redis_state_forget(struct state_store *store, struct slice user_id, state_forget_done done,
+                        void *arg)
+{
+    struct explain_operation *operation = make_explain_operation(store, user_id, arg);
+    if (!operation) {
+        done(arg, STATE_UNAVAILABLE);
+        return;
+    }
+    operation->on_forgotten = done;
+    redis_state_leases(store, user_id, on_leases_before_forgetting, operation);
 }

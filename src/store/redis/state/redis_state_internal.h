@@ -164,6 +164,8 @@ void redis_state_leases(struct state_store *store, struct slice user_id, state_l
                         void *arg);
 void redis_state_find(struct state_store *store, const struct ulid *conn_id, state_lease_done done,
                       void *arg);
+void redis_state_forget(struct state_store *store, struct slice user_id, state_forget_done done,
+                        void *arg);
 void redis_state_history(struct state_store *store, struct slice user_id, state_history_done done,
                          void *arg);
 
