@@ -5,8 +5,17 @@ static bool hook_is_configured(const char *url)
     return url[0] != '\0';
 }
 
-const char *hook_parts_make(struct hook_parts *parts, const struct config_hooks *config)
+/* Questions are signed as webhooks are, with the same secret unless they have their own. */
+static const char *choose_hook_secret_file(const struct config *config)
 {
+    const char *own = config->hooks.secret_file;
+    return own[0] ? own : config->webhooks.secret_file;
+}
+
+const char *hook_parts_make(struct hook_parts *parts, const struct config *whole)
+{
+    const struct config_hooks *config = &whole->hooks;
+    const char *secret_file = choose_hook_secret_file(whole);
     bool asks_events = hook_is_configured(config->event_url);
     bool asks_connects = hook_is_configured(config->connect_url);
     *parts = (struct hook_parts){0};
@@ -16,8 +25,8 @@ const char *hook_parts_make(struct hook_parts *parts, const struct config_hooks 
         parts->event_gate = hook_gate_make("event", config);
     if ((asks_connects && !parts->connect_gate) || (asks_events && !parts->event_gate))
         return "out of memory";
-    bool is_signed = (asks_connects || asks_events) && config->secret_file[0] != '\0';
-    return is_signed ? webhook_secret_read(&parts->secret, config->secret_file) : NULL;
+    bool is_signed = (asks_connects || asks_events) && secret_file[0] != '\0';
+    return is_signed ? webhook_secret_read(&parts->secret, secret_file) : NULL;
 }
 
 void hook_parts_free(struct hook_parts *parts)

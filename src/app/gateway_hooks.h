@@ -16,7 +16,7 @@ struct hook_parts {
 };
 
 /* Reads the secret and makes the gates. Returns NULL, or what went wrong, a static text; the process then gives up. */
-const char *hook_parts_make(struct hook_parts *parts, const struct config_hooks *config);
+const char *hook_parts_make(struct hook_parts *parts, const struct config *whole);
 void hook_parts_free(struct hook_parts *parts);
 
 struct gateway_hooks {

@@ -193,8 +193,7 @@ static bool make_server_addresses(struct server_parts *parts)
 
 static bool make_server_hooks(struct server_parts *parts)
 {
-    const struct config_hooks *config = &parts->config->hooks;
-    const char *problem = hook_parts_make(&parts->hooks, config);
+    const char *problem = hook_parts_make(&parts->hooks, parts->config);
     parts->gateway.hooks = &parts->hooks;
     if (problem)
         return server_parts_fail("hooks.secret_file", problem);

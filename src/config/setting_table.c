@@ -335,7 +335,7 @@ static const struct setting table[] = {
     TEXT(hooks.event_url, "", &setting_rule_jwks_url,
          "URL to which events of names that are no commands are sent; plain http to loopback only. Empty: they are answered with INVALID_MESSAGE."),
     TEXT(hooks.secret_file, "", NULL,
-         "File with the secret (whsec_…) that signs the questions, as webhooks are signed. Empty: they are not signed."),
+         "File with the secret (whsec_…) that signs the questions, as webhooks are signed. Empty: webhooks.secret_file; without that they are not signed."),
     TEXT(hooks.ca_file, "", NULL,
          "File with the certificates that are trusted for both URLs. Empty: the system's."),
     SECONDS(hooks.timeout, "2", SHORTEST_MS, CONFIG_HOOK_TIMEOUT_MAX_MS,

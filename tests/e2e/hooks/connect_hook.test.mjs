@@ -13,7 +13,7 @@ before(async () => {
   server = await startServer({
     settings: {
       'hooks.connect_url': application.url,
-      'hooks.secret_file': application.secretFile,
+      'webhooks.secret_file': application.secretFile,
       'hooks.timeout_seconds': 1,
       'hooks.circuit_breaker.failure_threshold': 1000,
       'gateway.workers': 2,
