@@ -95,6 +95,13 @@ static void write_json_buffer(struct buffer *json, struct slice bytes)
     json_write_object_end(json);
 }
 
+/* For what JSON cannot say. */
+static void write_json_loss(const struct writing *in)
+{
+    *in->lost = true;
+    json_write_null(in->json);
+}
+
 static void write_json_scalar(const struct writing *in, const struct msgpack_item *item)
 {
     char text[NUMBER_TEXT_MAX];
@@ -116,14 +123,13 @@ static void write_json_scalar(const struct writing *in, const struct msgpack_ite
         json_write_string(in->json, item->bytes);
         break;
     case MSGPACK_BINARY:
-        if (in->with_buffers && in->depth + BUFFER_DEPTH <= JSON_DEPTH_MAX) {
+        if (in->with_buffers && in->depth + BUFFER_DEPTH <= JSON_DEPTH_MAX)
             write_json_buffer(in->json, item->bytes);
-            break;
-        }
-        /* fall through */
+        else
+            write_json_loss(in);
+        break;
     case MSGPACK_EXTENSION:
-        *in->lost = true;
-        json_write_null(in->json);
+        write_json_loss(in);
         break;
     default:
         json_write_null(in->json);
