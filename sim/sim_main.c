@@ -49,6 +49,12 @@ static const char USAGE[] =
     "  --skip BITS          without these faults (hexadecimal, as --minimise prints them)\n"
     "  --help               print this and exit\n";
 
+const char *__lsan_default_options(void);
+const char *__lsan_default_options(void)
+{
+    return "print_suppressions=0";
+}
+
 /* What OpenSSL and SQLite hold for a process that crashes is not the simulator's to find. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
