@@ -2,15 +2,16 @@
 import assert from 'node:assert/strict';
 import { get } from 'node:http';
 import { after, afterEach, before, test } from 'node:test';
+import { AMPLE_RATES } from '../support/chats.mjs';
 import { closeAll, connect, rest } from '../support/client.mjs';
 import { block, requestContact, uniqueUsers } from '../support/contacts.mjs';
-import { NO_BUDGETS, startServer } from '../support/server.mjs';
+import { startServer } from '../support/server.mjs';
 
 let server;
 let backend;
 
 before(async () => {
-  server = await startServer({ args: ['--workers', '2'], settings: NO_BUDGETS });
+  server = await startServer({ args: ['--workers', '2'], settings: AMPLE_RATES });
   backend = await server.token('backend', { scope: 'service' });
 });
 after(() => server.stop());
