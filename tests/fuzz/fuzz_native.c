@@ -152,7 +152,7 @@ static void check_refused(struct slice text, const struct message *message, cons
                      "data that can be passed on is accepted");
     if (strcmp(problem, "unknown type") == 0)
         fuzz_require(message->type == MESSAGE_INVALID, "only an unknown type is reported as one");
-    for (int type = MESSAGE_HEARTBEAT; type < MESSAGE_CONNECTION_ESTABLISHED; type++)
+    for (int type = MESSAGE_HEARTBEAT; type < MESSAGE_USER_CONNECT; type++)
         if (strcmp(problem, "unknown type") == 0)
             fuzz_require(!fuzz_native_is_string(
                              text, "type", slice_of(message_type_name((enum message_type)type))),
