@@ -28,6 +28,8 @@ export class MessageList {
   #pageSize;
   #stored = [];
   #unstored = [];
+  /** The key of a message that is acknowledged and not in the list yet → its sequence. */
+  #acknowledged = new Map();
   #early = [];
   #isLoaded = false;
   #hasEarlier = false;
@@ -147,6 +149,7 @@ export class MessageList {
     this.#isLoaded = true;
     this.#hasEarlier = page.has_more;
     this.#stored = page.messages.map(entryOf);
+    for (const [key, sequence] of this.#acknowledged) if (sequence <= this.lastSequence) this.#adopt(sequence, key);
     for (const message of this.#early.splice(0)) this.#append(message);
     this.#changed();
   }
@@ -175,8 +178,11 @@ export class MessageList {
   }
 
   #append(message) {
-    if (message.sequence <= this.lastSequence) return;
     const entry = entryOf(message);
+    if (message.sequence <= this.lastSequence) {
+      this.#adopt(message.sequence, entry.key);
+      return;
+    }
     this.#settle(entry.key);
     this.#stored.push(entry);
     if (this.#stored.length <= KEPT_MESSAGES_MAX || this.#fetching !== null) return;
@@ -203,9 +209,9 @@ export class MessageList {
     this.#mark(clientMessageId, { state: 'sending', error: undefined });
     try {
       const ack = await this.#client.sendMessage(this.chatId, body, { clientMessageId });
-      // If a sync has delivered it already, nothing else removes it from the unstored ones.
-      if (ack.sequence <= this.lastSequence) this.drop(clientMessageId);
-      else this.#mark(clientMessageId, { state: 'sent' });
+      if (ack.sequence <= this.lastSequence) this.#adopt(ack.sequence, clientMessageId);
+      else this.#acknowledged.set(clientMessageId, ack.sequence);
+      this.#mark(clientMessageId, { state: 'sent' });
       return ack;
     } catch (error) {
       this.#mark(clientMessageId, { state: 'failed', error });
@@ -226,6 +232,14 @@ export class MessageList {
 
   #settle(key) {
     this.#unstored = this.#unstored.filter((entry) => entry.key !== key);
+    this.#acknowledged.delete(key);
+  }
+
+  /** The list has this message from a page or a sync, which do not name it as the user's own device does. */
+  #adopt(sequence, key) {
+    if (!this.#unstored.some((entry) => entry.key === key)) return;
+    this.#replace(sequence, { key });
+    this.#settle(key);
   }
 
   #changed() {

@@ -166,6 +166,28 @@ test('a message that a sync delivered before its acknowledgement appears once', 
   assert.deepEqual(sequences(w), [1, 2]);
 });
 
+for (const [first, isPushed] of [['the acknowledgement', false], ['the push', true]])
+  test(`a message sent while the list opens appears once: ${first} comes before the page that has it`, async () => {
+    const w = await chatWorld(0);
+    const opening = w.list.open();
+    const sent = w.list.send('hello');
+    await settle();
+    const frame = w.socket.ofType('send_message')[0];
+    const { key } = w.list.messages[0];
+    w.server.latest = 1; // stored: from now on a page has it
+    const named = { ...message(1), client_message_id: frame.client_message_id };
+    if (isPushed) w.socket.serverSends({ type: 'message', ...named });
+    else w.socket.reply(frame, { type: 'message_ack', chat_id: 'chat', sequence: 1, message_id: 'm1' });
+    await answerOpen(w);
+    await opening;
+    if (isPushed) w.socket.reply(frame, { type: 'message_ack', chat_id: 'chat', sequence: 1, message_id: 'm1' });
+    else w.socket.serverSends({ type: 'message', ...named });
+    await sent;
+    await settle();
+    assert.deepEqual(sequences(w), [1]);
+    assert.equal(w.list.messages[0].key, key, 'its element stays');
+  });
+
 test('a deleted message stays in its place without its body', async () => {
   const w = await opened(3);
   w.socket.serverSends({ type: 'message_deleted', chat_id: 'chat', sequence: 2 });
