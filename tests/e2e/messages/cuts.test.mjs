@@ -14,9 +14,12 @@ import { startServer } from '../support/server.mjs';
 const CUTS = Number(process.env.CUTS ?? 300);
 const LONG_MS = 600000 + CUTS * 100;
 
+/** Time limits of the client's requests and handshakes, which a busy machine needs. */
+const LIMIT_MS = 10000;
+
 /** Runs the client's back-off a hundred times as fast. */
 const fastTimers = {
-  setTimeout: (run, ms) => setTimeout(run, ms > 1000 ? ms / 100 : ms),
+  setTimeout: (run, ms) => setTimeout(run, ms > 1000 && ms !== LIMIT_MS ? ms / 100 : ms),
   clearTimeout,
   now: Date.now,
 };
@@ -35,6 +38,7 @@ async function join(server, proxy, user) {
   const received = [];
   client.on('message', (message) => received.push(message));
   client.on('error', () => {});
+  after(() => client.close());
   await client.connect();
   await client.openChat('c', { afterSequence: 0 });
   return { user, client, received };
