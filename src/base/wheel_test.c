@@ -5,6 +5,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -148,6 +149,7 @@ static void run_against_model(uint64_t seed, bool callbacks_change)
 {
     struct bench bench;
     start(&bench, seed, (int64_t)seed * 977);
+    wheel_set_phase(&bench.wheel, seed % 2 ? (int64_t)(seed * 25013) % WHEEL_PHASES : 0);
     bench.callbacks_change = callbacks_change;
     for (int step = 0; step < 20000; step++) {
         switch (random_below(&bench.random, 4)) {
@@ -319,11 +321,100 @@ static void advance_to_an_earlier_time_changes_nothing(void **state)
     assert_int_equal(advance(&bench, 150, NO_LIMIT), 1);
 }
 
+/* ---- many timers in one slot ---- */
+
+enum { CROWD = 3 * WHEEL_MOVES_MAX };
+
+struct crowd {
+    struct wheel wheel;
+    struct wheel_timer timers[CROWD];
+};
+
+static size_t crowd_fired;
+static int64_t crowd_last_ms;
+
+static void on_crowd_fired(struct wheel_timer *timer)
+{
+    assert_true(timer->at_ms >= crowd_last_ms);
+    crowd_last_ms = timer->at_ms;
+    crowd_fired++;
+}
+
+/* All in the slot of the third level that begins at 4,096 ms. */
+static struct crowd *make_crowd(int64_t phase_ms)
+{
+    struct crowd *crowd = calloc(1, sizeof(*crowd));
+    assert_non_null(crowd);
+    wheel_init(&crowd->wheel, 10);
+    wheel_set_phase(&crowd->wheel, phase_ms);
+    crowd_fired = 0;
+    crowd_last_ms = 0;
+    for (int64_t i = 0; i < CROWD; i++) {
+        crowd->timers[i].fire = on_crowd_fired;
+        wheel_set(&crowd->wheel, &crowd->timers[i], 4096 + i % 4000);
+    }
+    return crowd;
+}
+
+/* One advance moves a part; the wheel asks to be advanced again at once, and time stands still until then. */
+static void timers_of_a_slot_move_in_parts(void **state)
+{
+    (void)state;
+    struct crowd *crowd = make_crowd(0);
+    size_t advances = 0;
+    do {
+        wheel_advance(&crowd->wheel, 4096, NO_LIMIT);
+        advances++;
+        assert_true(advances <= CROWD);
+    } while (wheel_next_ms(&crowd->wheel) <= 4096);
+    assert_int_equal(advances, CROWD / WHEEL_MOVES_MAX);
+    assert_int_equal(crowd_fired, 1);
+    for (int64_t now_ms = 4097; now_ms < 8192; now_ms++)
+        wheel_advance(&crowd->wheel, now_ms, NO_LIMIT);
+    assert_int_equal(crowd_fired, CROWD);
+    free(crowd);
+}
+
+static void moving_timers_can_be_cancelled_and_set(void **state)
+{
+    (void)state;
+    struct crowd *crowd = make_crowd(0);
+    wheel_advance(&crowd->wheel, 4096, NO_LIMIT);
+    assert_true(wheel_next_ms(&crowd->wheel) <= 4096);
+    for (size_t i = 0; i < CROWD; i += 2)
+        wheel_cancel(&crowd->wheel, &crowd->timers[i]);
+    for (size_t i = 1; i < CROWD; i += 4)
+        wheel_set(&crowd->wheel, &crowd->timers[i], 9000);
+    size_t fired = crowd_fired;
+    for (int64_t now_ms = 4096; now_ms < 8192; now_ms++)
+        wheel_advance(&crowd->wheel, now_ms, NO_LIMIT);
+    assert_int_equal(crowd_fired - fired, CROWD / 4);
+    while (wheel_next_ms(&crowd->wheel) <= 9000)
+        wheel_advance(&crowd->wheel, 9000, NO_LIMIT);
+    assert_int_equal(crowd_fired - fired, CROWD / 2);
+    free(crowd);
+}
+
+/* With a phase the same timers are in two slots, which come up at another time. */
+static void phase_shifts_when_slots_come_up(void **state)
+{
+    (void)state;
+    struct crowd *crowd = make_crowd(2048);
+    assert_int_equal(wheel_next_ms(&crowd->wheel), 2048);
+    free(crowd);
+    crowd = make_crowd(0);
+    assert_int_equal(wheel_next_ms(&crowd->wheel), 4096);
+    free(crowd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wheel_agrees_with_a_model),
         cmocka_unit_test(callbacks_may_set_and_cancel),
+        cmocka_unit_test(timers_of_a_slot_move_in_parts),
+        cmocka_unit_test(moving_timers_can_be_cancelled_and_set),
+        cmocka_unit_test(phase_shifts_when_slots_come_up),
         cmocka_unit_test(timer_fires_in_its_millisecond),
         cmocka_unit_test(sleeping_until_next_ms_suffices),
         cmocka_unit_test(near_time_beyond_the_carry_fires_soon),

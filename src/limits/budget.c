@@ -119,6 +119,24 @@ void budget_refund(struct budgets *budgets, enum budget_class budget, struct sli
         budget_store_take(budgets->fleet, &claim, on_budget_refunded, NULL);
 }
 
+static bool is_fleet_budget(enum budget_class budget)
+{
+    return budget == BUDGET_CONTACT_REQUESTS || budget == BUDGET_CHATS || budget == BUDGET_SETTINGS;
+}
+
+void budgets_forget(struct budgets *budgets, struct slice user_id)
+{
+    for (enum budget_class budget = BUDGET_NONE + 1; budget < BUDGET_CLASS_COUNT; budget++) {
+        struct rate rate = budgets->rates[budget];
+        struct budget_claim claim = {budget, user_id, rate, -rate.full_us};
+        if (rate.interval_us == 0)
+            continue;
+        budget_store_take(budgets->local, &claim, on_budget_refunded, NULL);
+        if (budgets->fleet && is_fleet_budget(budget))
+            budget_store_take(budgets->fleet, &claim, on_budget_refunded, NULL);
+    }
+}
+
 struct budget_question {
     struct budgets *budgets;
     enum budget_class budget;

@@ -44,6 +44,9 @@ void budget_ask(struct budgets *budgets, enum budget_class budget, struct slice 
 void budget_refund(struct budgets *budgets, enum budget_class budget, struct slice user_id,
                    unsigned cost);
 
+/* Fills all budgets of a user, here and in the fleet: nothing is remembered of the user then. */
+void budgets_forget(struct budgets *budgets, struct slice user_id);
+
 /* What a client is told when an action is refused. */
 const char *budget_refusal_text(enum budget_class budget);
 

@@ -113,6 +113,19 @@ static void burst_is_granted_and_the_rest_is_counted_as_refused(void **state)
     assert_int_equal(take_all(fixture, BUDGET_MESSAGES, BUDGET_ONE), 30);
 }
 
+static void forgotten_user_has_full_budgets_here_and_in_the_fleet(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_int_equal(take_all(fixture, BUDGET_MESSAGES, BUDGET_ONE), 60);
+    assert_int_equal(take_all(fixture, BUDGET_CHATS, BUDGET_ONE), 20);
+    fixture->budgets.fleet = &fixture->fleet.store;
+    budgets_forget(&fixture->budgets, ALICE);
+    assert_int_equal(fixture->fleet.taken,
+                     2); /* contact requests and chats; settings have no limit */
+    assert_int_equal(take_all(fixture, BUDGET_MESSAGES, BUDGET_ONE), 60);
+    assert_int_equal(take_all(fixture, BUDGET_CHATS, BUDGET_ONE), 20);
+}
+
 static void zero_means_no_limit(void **state)
 {
     assert_int_equal(take_all(*state, BUDGET_SETTINGS, BUDGET_ONE), 1000);
@@ -189,6 +202,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(burst_is_granted_and_the_rest_is_counted_as_refused),
+        TEST(forgotten_user_has_full_budgets_here_and_in_the_fleet),
         TEST(zero_means_no_limit),
         TEST(dear_actions_cost_more_and_cheap_ones_less),
         TEST(query_costs_by_the_users_it_names),

@@ -24,8 +24,8 @@
  * Metrics of a backend and who keeps them:
  *
  *   DYNAMODB_…, TRANSACTION_…,    ledger/ledger_metrics.h, where the ledger's backend counts;
- *   DUPLICATE_SEQUENCE            app/gateway_messages.c copies them
- *   KAFKA_CONFIGURED, …AVAILABLE  app/gateway_messages.c, from the feed in use
+ *   DUPLICATE_SEQUENCE            app/gateway/gateway_messages.c copies them
+ *   KAFKA_CONFIGURED, …AVAILABLE  app/gateway/gateway_messages.c, from the feed in use
  *   FANOUT_CONSUMER_LAG           the feed's consumer: for Kafka, what the broker reports of the
  *                                 consumer's partitions
  *   FANOUT_DEAD_LETTERS, …DEPTH   the feed, when an event was stored as a dead letter
@@ -204,6 +204,12 @@ enum {
         "Users read again after events may have been missed")                                      \
     ROW(RESYNC_TOLD, "presence_resync_told", COUNTER,                                              \
         "Presence changes found by such a read and delivered")                                     \
+    ROW(PRESENCE_CLAIMS_SETTLED, "presence_claims_settled", COUNTER,                               \
+        "Users of whom this gateway knew more than the state store, settled with it")              \
+    ROW(PRESENCE_CLAIMS_DROPPED, "presence_claims_dropped", COUNTER,                               \
+        "Such users beyond what a gateway keeps, left to the expiry of their leases")              \
+    ROW(SYNCS_REQUIRED, "syncs_required", COUNTER,                                                 \
+        "Devices that were told to sync because they may have missed pushes")                      \
     ROW(TYPING_DELIVERY_P99, "typing_delivery_time_p99", P99(TYPING),                              \
         "Seconds from a typing notice to its delivery, 99th percentile")                           \
     ROW(CHATS_OPEN, "chats_open", SUM, "Chats that connections have open")                         \
@@ -235,6 +241,10 @@ enum {
         "Foreign or corrupt values found under our keys and removed")                              \
     ROW(ROUTING_LOOKUPS, "routing_lookups", COUNTER, "Routing lookups")                            \
     ROW(ROUTING_LOOKUP_ERRORS, "routing_lookup_errors", COUNTER, "Routing lookups that failed")    \
+    ROW(ROUTES_CACHED, "routing_routes_cached", COUNTER, "Users whose routes were known already")  \
+    ROW(ROUTES_READ, "routing_routes_read", COUNTER, "Users whose routes were read from Redis")    \
+    ROW(ROUTES_INVALIDATED, "routing_routes_invalidated", COUNTER,                                 \
+        "Reports of Redis that a known route has changed")                                         \
     ROW(ROUTING_LOOKUP_ERRORS_RATE, "routing_lookup_errors_rate",                                  \
         SHARE_OF(ROUTING_LOOKUP_ERRORS, ROUTING_LOOKUPS), "Share of routing lookups that failed")  \
     ROW(STATE_AVAILABLE, "state_available", SMALLEST,                                              \
@@ -250,6 +260,25 @@ enum {
     ROW(REDIS_CONNECTED_CLIENTS, "redis_connected_clients", LARGEST, "Clients connected to Redis") \
     ROW(REDIS_PUBSUB_CHANNELS, "redis_pubsub_channels", LARGEST, "Redis pub/sub channels")         \
     ROW(REDIS_PUBSUB_PATTERNS, "redis_pubsub_patterns", LARGEST, "Redis pub/sub patterns")         \
+    ROW(AGGREGATORS_USABLE, "aggregators_usable", SUM,                                             \
+        "Aggregators that a worker can use, over all workers (of a gateway)")                      \
+    ROW(AGGREGATE_CALLS, "aggregate_calls", COUNTER, "Calls sent to aggregators (of a gateway)")   \
+    ROW(AGGREGATE_CALLS_REFUSED, "aggregate_calls_refused", COUNTER,                               \
+        "Calls that no aggregator could take, or that one did not execute (of a gateway)")         \
+    ROW(AGGREGATE_CALLS_LOST, "aggregate_calls_lost", COUNTER,                                     \
+        "Calls whose link broke before their answer came (of a gateway)")                          \
+    ROW(AGGREGATE_SESSIONS, "aggregate_sessions", SUM, "Gateways' links (of an aggregator)")       \
+    ROW(AGGREGATE_SERVED, "aggregate_served", COUNTER, "Calls of gateways (of an aggregator)")     \
+    ROW(AGGREGATE_CALLS_UNDONE, "aggregate_calls_undone", COUNTER,                                 \
+        "Calls that came too late, or not whole, and were not executed (of an aggregator)")        \
+    ROW(AGGREGATE_FRAMES_REFUSED, "aggregate_frames_refused", COUNTER,                             \
+        "Frames of gateways that could not be read (of an aggregator)")                            \
+    ROW(AGGREGATE_RENEWALS, "aggregate_renewals", COUNTER,                                         \
+        "Leases that gateways asked to renew (of an aggregator)")                                  \
+    ROW(AGGREGATE_TOPICS, "aggregate_topics", SUM,                                                 \
+        "Topics to which it subscribes for gateways (of an aggregator)")                           \
+    ROW(AGGREGATE_EVENTS, "aggregate_events", COUNTER,                                             \
+        "Events passed on to gateways (of an aggregator)")                                         \
     ROW(COUNTER_CORRUPTION, "durability_counter_corruption", COUNTER,                              \
         "Chats found with a missing or lagging sequence counter (SEV-1)")                          \
     ROW(DUPLICATE_SEQUENCE, "durability_duplicate_sequence", LARGEST_COUNTER,                      \
