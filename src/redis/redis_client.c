@@ -65,6 +65,25 @@ static void on_client_cluster_changed(struct redis_cluster *cluster)
     }
 }
 
+static void tell_observers_of_invalidation(struct redis_client *client, struct slice key)
+{
+    for (struct list *at = client->observers.next, *next; at != &client->observers; at = next) {
+        struct redis_observer *observer = CONTAINER_OF(at, struct redis_observer, place);
+        next = at->next;
+        if (observer->on_invalidated)
+            observer->on_invalidated(observer, key);
+    }
+}
+
+static void on_client_keys_invalidated(struct redis_cluster *cluster, const struct resp_value *keys)
+{
+    struct redis_client *client = CONTAINER_OF(cluster, struct redis_client, cluster);
+    if (keys->type != RESP_ARRAY)
+        tell_observers_of_invalidation(client, SLICE_NONE);
+    for (size_t i = 0; keys->type == RESP_ARRAY && i < keys->count; i++)
+        tell_observers_of_invalidation(client, keys->items[i].text);
+}
+
 void redis_observe(struct redis_client *client, struct redis_observer *observer)
 {
     list_append(&client->observers, &observer->place);
@@ -96,6 +115,7 @@ struct redis_client *redis_client_make(const struct redis_client_options *option
     list_init(&client->observers);
     client->cluster.url = &client->url;
     client->cluster.on_changed = on_client_cluster_changed;
+    client->cluster.on_invalidated = on_client_keys_invalidated;
     client->cluster.context = (struct redis_connection_context){
         .loop = options->loop,
         .streams = options->streams,
@@ -229,6 +249,39 @@ void redis_publish(struct redis_client *client, struct slice channel, struct sli
 {
     const struct slice name = client->url.cluster ? SLICE("SPUBLISH") : SLICE("PUBLISH");
     redis_command(client, channel, REDIS_ARGS(name, channel, message), done, arg);
+}
+
+/* ---- tracked reads ---- */
+
+uint64_t redis_tracking(const struct redis_client *client, uint16_t slot)
+{
+    const struct redis_connection *connection = redis_cluster_connection(&client->cluster, slot);
+    return connection ? redis_connection_tracking(connection) : 0;
+}
+
+bool redis_read_tracked(struct redis_client *client, uint16_t slot, struct redis_args args,
+                        redis_reply_done done, void *arg)
+{
+    struct redis_connection *connection = redis_cluster_connection(&client->cluster, slot);
+    struct buffer *scratch = &client->requests.scratch;
+    if (!connection || !redis_connection_tracking(connection))
+        return false;
+    buffer_clear(scratch);
+    resp_write_command(scratch, args.items, args.count);
+    return !scratch->failed &&
+           redis_connection_send_tracked(connection, buffer_slice(scratch), done, arg);
+}
+
+bool redis_confirm(struct redis_client *client, uint16_t slot, struct slice key,
+                   redis_reply_done done, void *arg)
+{
+    const struct slice args[] = {key.len ? SLICE("EXISTS") : SLICE("PING"), key};
+    struct redis_connection *connection = redis_cluster_connection(&client->cluster, slot);
+    struct buffer *scratch = &client->requests.scratch;
+    buffer_clear(scratch);
+    resp_write_command(scratch, args, key.len ? 2 : 1);
+    return connection && !scratch->failed &&
+           redis_connection_send(connection, buffer_slice(scratch), done, arg);
 }
 
 /* ---- servers ---- */

@@ -60,6 +60,8 @@ struct redis_observer {
     void (*on_availability_changed)(struct redis_observer *observer, bool available);
     /* Other servers than before serve some slots. May be NULL. */
     void (*on_slots_moved)(struct redis_observer *observer);
+    /* A key that was read with redis_read_tracked() has changed; SLICE_NONE: any of them may have. May be NULL. */
+    void (*on_invalidated)(struct redis_observer *observer, struct slice key);
 };
 
 /* Starts to connect; the server need not be up yet. Returns NULL when out of memory. */
@@ -99,6 +101,25 @@ void redis_eval(struct redis_client *client, const struct redis_script *script,
 
 /* Sends PUBLISH, or SPUBLISH on a cluster; the reply is the number of receivers on that server. */
 void redis_publish(struct redis_client *client, struct slice channel, struct slice message,
+                   redis_reply_done done, void *arg);
+
+/* Tracked reads, for values that are kept. A server that tracks reports on_invalidated() when a key that was read so
+ * changes, in order with the replies of the same connection (redis_connection.h).
+ *
+ * redis_tracking() returns a number for the connection that serves the slot now (on a single server, any slot); 0: its
+ * server does not track. A kept value is good at a reply of that connection to a command sent after the value was kept (redis_confirm() sends one that does nothing),
+ * if it was not invalidated, and if the number was the same when the value's read was sent and answered and is so still: else the
+ * connection was lost or the slot has moved, and changes went unnoticed. */
+uint64_t redis_tracking(const struct redis_client *client, uint16_t slot);
+
+/* Sends a reading command to the server of the slot. A redirection is not followed: its error is the reply. Returns false
+ * when the server does not track, or nothing can be sent; then `done` does not run. */
+bool redis_read_tracked(struct redis_client *client, uint16_t slot, struct redis_args args,
+                        redis_reply_done done, void *arg);
+
+/* Sends a PING to the server of the slot, or with a key of that slot an EXISTS: its reply is an error if the slot has moved
+ * away. Returns false when it cannot be sent; then `done` does not run. */
+bool redis_confirm(struct redis_client *client, uint16_t slot, struct slice key,
                    redis_reply_done done, void *arg);
 
 /* The masters known now, numbered from 0 until something changes: for commands about servers rather than

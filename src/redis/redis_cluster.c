@@ -39,11 +39,24 @@ static void on_cluster_node_problem_changed(struct redis_connection *connection,
         schedule_cluster_refresh(cluster, 0);
     else
         redis_cluster_refresh_soon(cluster);
+    if (cluster->url->sentinel)
+        redis_sentinel_hurry(&cluster->sentinel, !fine);
     update_cluster_availability(cluster);
 }
 
+static void on_cluster_node_push(struct redis_connection *connection, void *arg,
+                                 const struct resp_value *push)
+{
+    struct redis_cluster *cluster = ((struct redis_node *)arg)->cluster;
+    (void)connection;
+    if (push->count == 2 && slice_is(push->items[0].text, "invalidate"))
+        cluster->on_invalidated(cluster, &push->items[1]);
+}
+
 static const struct redis_connection_owner NODE_CONNECTION_OWNER = {
-    .on_problem_changed = on_cluster_node_problem_changed};
+    .on_problem_changed = on_cluster_node_problem_changed,
+    .on_push = on_cluster_node_push,
+    .tracks = true};
 
 static struct redis_node *find_cluster_node(const struct redis_cluster *cluster,
                                             const struct redis_address *address)
@@ -71,6 +84,7 @@ static struct redis_node *ensure_cluster_node(struct redis_cluster *cluster,
         free(node);
         return NULL;
     }
+    redis_connection_set_quiet(node->connection, true);
     cluster->nodes[cluster->node_count++] = node;
     return node;
 }
@@ -196,6 +210,27 @@ void redis_cluster_refresh_soon(struct redis_cluster *cluster)
         schedule_cluster_refresh(cluster, REDIS_REFRESH_HURRY_MS);
 }
 
+/* ---- Sentinel ---- */
+
+/* The new master serves everything; commands that the old one has not answered are answered with NULL. */
+static void on_cluster_master_named(struct redis_sentinel *sentinel,
+                                    const struct redis_address *master)
+{
+    struct redis_cluster *cluster = CONTAINER_OF(sentinel, struct redis_cluster, sentinel);
+    struct redis_node *node = ensure_cluster_node(cluster, master);
+    if (!node) { /* out of memory: the next answer names it again */
+        sentinel->named = false;
+        return;
+    }
+    for (size_t slot = 0; slot < REDIS_SLOTS; slot++)
+        set_cluster_slot_owner(cluster, (uint16_t)slot, node);
+    for (size_t i = cluster->node_count; i-- > 0;)
+        if (cluster->nodes[i] != node)
+            remove_cluster_node(cluster, i);
+    redis_sentinel_hurry(sentinel, redis_connection_problem(node->connection) != REDIS_FINE);
+    update_cluster_availability(cluster);
+}
+
 /* ---- for the client ---- */
 
 bool redis_cluster_open(struct redis_cluster *cluster)
@@ -203,6 +238,11 @@ bool redis_cluster_open(struct redis_cluster *cluster)
     const struct redis_url *url = cluster->url;
     list_init(&cluster->context.ending);
     cluster->timer.fire = on_cluster_refresh_timer;
+    if (url->sentinel) {
+        cluster->sentinel.on_master = on_cluster_master_named;
+        redis_sentinel_open(&cluster->sentinel, &cluster->context, url);
+        return true;
+    }
     for (size_t i = 0; i < url->seed_count; i++)
         if (!ensure_cluster_node(cluster, &url->seeds[i])) {
             redis_cluster_close(cluster);
@@ -219,6 +259,8 @@ bool redis_cluster_open(struct redis_cluster *cluster)
 void redis_cluster_close(struct redis_cluster *cluster)
 {
     loop_cancel_timer(cluster->context.loop, &cluster->timer);
+    if (cluster->url->sentinel)
+        redis_sentinel_close(&cluster->sentinel);
     for (size_t slot = 0; slot < REDIS_SLOTS; slot++)
         set_cluster_slot_owner(cluster, (uint16_t)slot, NULL);
     while (cluster->node_count > 0)
@@ -286,6 +328,8 @@ enum redis_problem redis_cluster_problem(const struct redis_cluster *cluster)
     enum redis_problem problem = REDIS_FINE;
     if (cluster->off)
         return REDIS_CLUSTER_OFF;
+    if (cluster->url->sentinel && cluster->node_count == 0)
+        return cluster->sentinel.problem;
     for (size_t i = 0; i < cluster->node_count && problem == REDIS_FINE; i++)
         problem = redis_connection_problem(cluster->nodes[i]->connection);
     if (problem == REDIS_FINE && (cluster->down || !is_cluster_table_complete(cluster)))

@@ -1,6 +1,7 @@
 /*
  * The servers of one client, and which of them serves which slot. A single server is a cluster of one that
- * serves all slots, and its slot table is never fetched.
+ * serves all slots, and its slot table is never fetched. With Sentinel that server is the master that a sentinel
+ * names (redis_sentinel.h), and no server is known before.
  *
  * A real cluster's table is fetched from any server that answers: at first the seeds, later the known
  * servers, and replicas when no master can be reached. It is fetched again every REDIS_REFRESH_MS, and every
@@ -18,6 +19,7 @@
 
 #include "redis/protocol/redis_topology.h"
 #include "redis/redis_connection.h"
+#include "redis/redis_sentinel.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,6 +42,7 @@ struct redis_cluster {
     struct redis_node *nodes[2 * REDIS_NODES_MAX];
     size_t node_count;
     struct redis_node *owner[REDIS_SLOTS]; /* NULL: no server */
+    struct redis_sentinel sentinel;        /* in use if the URL says so */
     struct redis_address *replicas;        /* from the last table */
     size_t replica_count;
     struct wheel_timer timer;
@@ -51,9 +54,11 @@ struct redis_cluster {
     bool available;
     bool moved; /* some slots have other servers; the owner resets it */
     void (*on_changed)(struct redis_cluster *cluster); /* availability, a problem or the table */
+    /* Tracked keys have changed: an array of them, or null for all of a server. */
+    void (*on_invalidated)(struct redis_cluster *cluster, const struct resp_value *keys);
 };
 
-/* The caller sets `context`, `url` and `on_changed` before. Returns false when out of memory. */
+/* The caller sets `context`, `url` and the callbacks before. Returns false when out of memory. */
 bool redis_cluster_open(struct redis_cluster *cluster);
 
 /* Ends all connections, which answers pending commands. Only while the loop makes no turn. */

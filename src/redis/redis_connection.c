@@ -17,6 +17,11 @@ static const struct slice PING = SLICE("*1\r\n$4\r\nPING\r\n");
 static const struct slice WRITE_PROBE =
     SLICE("*3\r\n$4\r\nEVAL\r\n$14\r\n#!lua\nreturn 1\r\n$1\r\n0\r\n");
 
+static const struct slice START_TRACKING =
+    SLICE("*4\r\n$6\r\nCLIENT\r\n$8\r\nTRACKING\r\n$2\r\nON\r\n$5\r\nOPTIN\r\n");
+static const struct slice TRACK_NEXT =
+    SLICE("*3\r\n$6\r\nCLIENT\r\n$7\r\nCACHING\r\n$3\r\nYES\r\n");
+
 struct redis_connection {
     struct redis_socket socket;
     struct list place; /* in context->ending, once it was ended */
@@ -24,11 +29,14 @@ struct redis_connection {
     const struct redis_connection_owner *owner; /* NULL: ended */
     void *arg;
     enum redis_problem problem;
+    int64_t timer_ms;         /* when the timer fires, if it is set */
     struct wheel_timer timer; /* idle: the next try; connecting: the limit; open: the next check */
     struct redis_pending pending;
     struct redis_known_scripts scripts;
     unsigned failures; /* in a row */
     int64_t open_ms;   /* when it opened */
+    uint64_t tracking; /* 0: the server does not track */
+    bool is_quiet;
     char fence_error[FENCE_ERROR_MAX];
     size_t fence_error_len; /* 0: none yet */
 };
@@ -38,10 +46,24 @@ static int64_t redis_connection_now_ms(const struct redis_connection *connection
     return connection->context->loop->clock.now_ms;
 }
 
+static int64_t redis_connection_ping_interval_ms(const struct redis_connection *connection)
+{
+    return connection->is_quiet ? REDIS_QUIET_PING_INTERVAL_MS : REDIS_PING_INTERVAL_MS;
+}
+
 static void set_redis_connection_timer(struct redis_connection *connection, int64_t delay_ms)
 {
-    loop_set_timer(connection->context->loop, &connection->timer,
-                   redis_connection_now_ms(connection) + delay_ms);
+    connection->timer_ms = redis_connection_now_ms(connection) + delay_ms;
+    loop_set_timer(connection->context->loop, &connection->timer, connection->timer_ms);
+}
+
+/* An open connection looks after itself at this time at the latest. */
+static void watch_redis_connection_until(struct redis_connection *connection, int64_t at_ms)
+{
+    if (connection->socket.state != REDIS_SOCKET_OPEN || connection->timer_ms <= at_ms)
+        return;
+    connection->timer_ms = at_ms;
+    loop_set_timer(connection->context->loop, &connection->timer, at_ms);
 }
 
 /* ---- problems ---- */
@@ -66,9 +88,12 @@ static void set_redis_connection_problem(struct redis_connection *connection,
     if (connection->problem == problem)
         return;
     connection->problem = problem;
+    if (problem != REDIS_FINE)
+        watch_redis_connection_until(connection,
+                                     redis_connection_now_ms(connection) + REDIS_PROBE_INTERVAL_MS);
     const struct redis_address *address = &connection->socket.address;
     struct redis_report *report = connection->context->report;
-    if (!report || redis_report_note(report, address, problem))
+    if (!connection->context->quiet && (!report || redis_report_note(report, address, problem)))
         log_redis_problem(address, problem, detail);
     if (connection->owner)
         connection->owner->on_problem_changed(connection, connection->arg);
@@ -102,6 +127,7 @@ static void lose_redis_connection(struct redis_connection *connection, enum redi
     connection->failures++;
     connection->fence_error_len = 0;
     connection->scripts.count = 0;
+    connection->tracking = 0;
     metrics_count(connection->context->metrics, METRIC_REDIS_CONNECTION_ERRORS);
     loop_cancel_timer(connection->context->loop, &connection->timer);
     redis_socket_cut(&connection->socket);
@@ -168,6 +194,28 @@ static void on_redis_probe_answered(void *arg, const struct resp_value *reply)
         set_redis_connection_problem(connection, redis_problem_of(reply), "");
 }
 
+/* A server that cannot track, or may not for this user, is read each time. */
+static void on_redis_tracking_answered(void *arg, const struct resp_value *reply)
+{
+    struct redis_connection *connection = arg;
+    connection->tracking =
+        reply && reply->type != RESP_ERROR ? ++connection->context->tracking_count : 0;
+}
+
+static void on_redis_track_next_answered(void *arg, const struct resp_value *reply)
+{
+    struct redis_connection *connection = arg;
+    if (!reply || reply->type == RESP_ERROR)
+        connection->tracking = 0;
+}
+
+/* Whether the server's refusal of this command says nothing about other commands. */
+static bool is_redis_refusal_expected(const struct redis_pending_command *entry)
+{
+    return entry->done == on_redis_probe_answered || entry->done == on_redis_tracking_answered ||
+           entry->done == on_redis_track_next_answered;
+}
+
 /* Some errors are about the server, not the command. */
 static void note_redis_error(struct redis_connection *connection, const struct resp_value *error)
 {
@@ -205,7 +253,7 @@ static void answer_oldest_redis_command(struct redis_connection *connection,
         connection->fence_error_len = 0;
     if (entry.done)
         entry.done(entry.arg, fence_failed ? &fence_error : reply);
-    if (reply->type == RESP_ERROR && entry.done != on_redis_probe_answered)
+    if (reply->type == RESP_ERROR && !is_redis_refusal_expected(&entry))
         note_redis_error(connection, reply);
 }
 
@@ -248,8 +296,10 @@ static bool queue_redis_command(struct redis_connection *connection, struct slic
     entry.due_ms = redis_connection_now_ms(connection) + REDIS_COMMAND_LIMIT_MS;
     if (!redis_connection_takes(connection) || !redis_pending_push(&connection->pending, &entry))
         return false;
-    if (redis_socket_write(&connection->socket, command, entry.fence ? PING : SLICE_NONE))
+    if (redis_socket_write(&connection->socket, command, entry.fence ? PING : SLICE_NONE)) {
+        watch_redis_connection_until(connection, entry.due_ms);
         return true;
+    }
     redis_pending_unpush(&connection->pending);
     return false;
 }
@@ -269,13 +319,39 @@ bool redis_connection_send_fenced(struct redis_connection *connection, struct sl
         (struct redis_pending_command){.done = done, .arg = arg, .fence = true});
 }
 
+uint64_t redis_connection_tracking(const struct redis_connection *connection)
+{
+    return connection->tracking;
+}
+
+bool redis_connection_send_tracked(struct redis_connection *connection, struct slice command,
+                                   redis_reply_done done, void *arg)
+{
+    return redis_connection_send(connection, TRACK_NEXT, on_redis_track_next_answered,
+                                 connection) &&
+           redis_connection_send(connection, command, done, arg);
+}
+
+void redis_connection_set_quiet(struct redis_connection *connection, bool is_quiet)
+{
+    connection->is_quiet = is_quiet;
+    if (!is_quiet)
+        watch_redis_connection_until(connection,
+                                     redis_connection_now_ms(connection) + REDIS_PING_INTERVAL_MS);
+}
+
 /* ---- time ---- */
 
 static void on_redis_connection_socket_opened(struct redis_socket *socket)
 {
     struct redis_connection *connection = CONTAINER_OF(socket, struct redis_connection, socket);
     connection->open_ms = redis_connection_now_ms(connection);
-    set_redis_connection_timer(connection, REDIS_PING_INTERVAL_MS);
+    const struct redis_pending_command *oldest = redis_pending_oldest(&connection->pending);
+    set_redis_connection_timer(connection, redis_connection_ping_interval_ms(connection));
+    if (oldest)
+        watch_redis_connection_until(connection, oldest->due_ms);
+    if (connection->owner && connection->owner->tracks && !socket->handshake.version_2)
+        redis_connection_send(connection, START_TRACKING, on_redis_tracking_answered, connection);
     set_redis_connection_problem(connection, REDIS_FINE, "");
 }
 
@@ -290,17 +366,18 @@ static void watch_redis_connection(struct redis_connection *connection)
         lose_redis_connection(connection, REDIS_SILENT, "");
         return;
     }
-    int64_t next_ms = connection->socket.heard_ms + REDIS_PING_INTERVAL_MS;
-    if (connection->problem != REDIS_FINE || oldest || next_ms <= now_ms) {
-        next_ms = now_ms + REDIS_PING_INTERVAL_MS;
-        if (connection->problem != REDIS_FINE)
-            redis_connection_send(connection, WRITE_PROBE, on_redis_probe_answered, connection);
-        else if (!oldest)
-            redis_connection_send(connection, PING, on_redis_probe_answered, connection);
-    }
+    int64_t next_ms = connection->socket.heard_ms + redis_connection_ping_interval_ms(connection);
     if (due_ms > now_ms && due_ms < next_ms)
         next_ms = due_ms;
-    loop_set_timer(connection->context->loop, &connection->timer, next_ms);
+    connection->timer_ms = INT64_MAX;
+    if (connection->problem != REDIS_FINE) {
+        next_ms = now_ms + REDIS_PROBE_INTERVAL_MS;
+        redis_connection_send(connection, WRITE_PROBE, on_redis_probe_answered, connection);
+    } else if (next_ms <= now_ms) {
+        next_ms = now_ms + redis_connection_ping_interval_ms(connection);
+        redis_connection_send(connection, PING, on_redis_probe_answered, connection);
+    }
+    watch_redis_connection_until(connection, next_ms);
 }
 
 static void on_redis_connection_timer(struct wheel_timer *timer)

@@ -10,11 +10,16 @@
  * accepts commands while the socket is open, and before the first attempt has failed; later, while the
  * server cannot be reached, it refuses them at once instead of keeping them. The server counts as dead when
  * its oldest reply is overdue (REDIS_COMMAND_LIMIT_MS); when no reply is pending it is pinged
- * (REDIS_PING_INTERVAL_MS), so a hanging server is detected within the sum of both.
+ * (REDIS_PING_INTERVAL_MS), so a hanging server is detected within the sum of both, and sooner where it is used.
  *
  * A server that answers but cannot serve (loading, out of memory, …) stays connected: its problem is noted,
  * and it is probed with a script that writes nothing but is refused as writes are, until it serves again.
  * redis_connection_problem() is REDIS_FINE only while commands can be expected to succeed.
+ *
+ * Where its owner `tracks`, the server is asked to track what is read with redis_connection_send_tracked()
+ * (CLIENT TRACKING ON OPTIN): when such a key changes, is removed or expires, it pushes "invalidate" on the same
+ * connection, in order with the replies. So whoever keeps a value that was read so knows, at any later reply of this
+ * connection, whether the value was still right when the server made that reply.
  *
  * Bounds: REDIS_PENDING_MAX commands, and those of the socket.
  * One thread. No callback runs inside redis_connection_make() and redis_connection_send(); callbacks may run
@@ -39,7 +44,10 @@
 enum {
     REDIS_COMMAND_LIMIT_MS = 1500,
     REDIS_CONNECT_LIMIT_MS = 1500, /* name lookup, connection, TLS and handshake together */
-    REDIS_PING_INTERVAL_MS = 500,
+    REDIS_PING_INTERVAL_MS = 500,  /* of silence */
+    REDIS_QUIET_PING_INTERVAL_MS =
+        6000,                      /* the same, on a connection on which little can be missed */
+    REDIS_PROBE_INTERVAL_MS = 500, /* while the server has a problem */
     REDIS_BACKOFF_MIN_MS = 50,
     REDIS_BACKOFF_MAX_MS = 1000,
     REDIS_STABLE_MS = 1000, /* open for so long: the back-off starts again at its minimum */
@@ -54,7 +62,9 @@ struct redis_connection_context {
     struct tls_context *tls; /* NULL: plain */
     struct redis_identity identity;
     struct redis_report *report; /* NULL: every connection logs its problems */
-    struct list ending; /* connections that were ended and whose sockets are not closed yet */
+    bool quiet;                  /* the owner logs problems itself */
+    struct list ending;      /* connections that were ended and whose sockets are not closed yet */
+    uint64_t tracking_count; /* numbers of tracking that were given out */
 };
 
 struct redis_connection;
@@ -64,6 +74,7 @@ struct redis_connection_owner {
     void (*on_problem_changed)(struct redis_connection *connection, void *arg);
     /* The server sent a push. May be NULL: ignore it. */
     void (*on_push)(struct redis_connection *connection, void *arg, const struct resp_value *push);
+    bool tracks; /* redis_connection_send_tracked() may be called */
 };
 
 /* Starts to connect. Returns NULL when out of memory. */
@@ -89,8 +100,21 @@ bool redis_connection_send(struct redis_connection *connection, struct slice com
 bool redis_connection_send_fenced(struct redis_connection *connection, struct slice commands,
                                   redis_reply_done done, void *arg);
 
+/* Returns the number of the present tracking, unlike that of any other connection or socket of this client; 0: the server
+ * does not track. A value that was read under another number may have changed unnoticed. */
+uint64_t redis_connection_tracking(const struct redis_connection *connection);
+
+/* Sends a reading command whose keys the server tracks from then on, provided that redis_connection_tracking() is the
+ * same, and not 0, before the command is sent and when its reply arrives. */
+bool redis_connection_send_tracked(struct redis_connection *connection, struct slice command,
+                                   redis_reply_done done, void *arg);
+
 /* Whether a command would be accepted now, apart from the bounds. */
 bool redis_connection_takes(const struct redis_connection *connection);
+
+/* A quiet connection is pinged more rarely. Commands are answered in time all the same: only a server that hangs while
+ * nobody uses the connection is detected later. */
+void redis_connection_set_quiet(struct redis_connection *connection, bool is_quiet);
 
 enum redis_problem redis_connection_problem(const struct redis_connection *connection);
 const struct redis_address *redis_connection_address(const struct redis_connection *connection);

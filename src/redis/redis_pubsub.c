@@ -205,7 +205,7 @@ static void on_pubsub_assign_timer(struct wheel_timer *timer)
 static void on_pubsub_slots_moved(struct redis_observer *observer)
 {
     struct redis_pubsub *pubsub = CONTAINER_OF(observer, struct redis_pubsub, observer);
-    pubsub->moved = redis_is_cluster(pubsub->client);
+    pubsub->moved = redis_is_cluster(pubsub->client) || pubsub->cluster->url->sentinel;
     if (pubsub->moved || !list_empty(&pubsub->unassigned))
         assign_pubsub_channels_soon(pubsub, ASSIGN_DELAY_MS);
 }

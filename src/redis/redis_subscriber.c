@@ -164,6 +164,8 @@ void redis_subscriber_add(struct redis_subscriber *subscriber, struct redis_chan
     channel->subscriber = subscriber;
     channel->state = REDIS_CHANNEL_WANTED;
     subscriber->channel_count++;
+    redis_connection_set_quiet(subscriber->connection,
+                               subscriber->channel_count <= REDIS_SUBSCRIBER_QUIET_CHANNELS);
     subscriber_set_channel_state(subscriber, channel, REDIS_CHANNEL_WANTED);
     subscriber_send_soon(subscriber);
 }
@@ -186,6 +188,8 @@ void redis_subscriber_remove(struct redis_subscriber *subscriber, struct redis_c
     list_remove(&channel->place);
     channel->subscriber = NULL;
     subscriber->channel_count--;
+    redis_connection_set_quiet(subscriber->connection,
+                               subscriber->channel_count <= REDIS_SUBSCRIBER_QUIET_CHANNELS);
 }
 
 struct redis_subscriber *redis_subscriber_make(struct redis_connection_context *context,

@@ -24,6 +24,9 @@ enum redis_subscription {
     REDIS_SUBSCRIBE_PATTERNS
 };
 
+/* Up to so many channels, those that every gateway has, a connection is quiet (redis_connection.h). */
+enum { REDIS_SUBSCRIBER_QUIET_CHANNELS = 2 };
+
 enum redis_channel_state { REDIS_CHANNEL_WANTED, REDIS_CHANNEL_ASKED, REDIS_CHANNEL_LIVE };
 
 struct redis_channel {

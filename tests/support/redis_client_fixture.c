@@ -39,13 +39,24 @@ int redis_client_fixture_tear_down(void **state)
     return 0;
 }
 
+static void observe_fixture_client(struct redis_client_fixture *fixture)
+{
+    fixture->observer =
+        (struct redis_observer){.on_availability_changed = on_fixture_availability_changed};
+    redis_observe(fixture->client, &fixture->observer);
+}
+
 void redis_client_fixture_open(struct redis_client_fixture *fixture, const char *url_start,
                                uint16_t port)
 {
     fixture->client = worker_loop_redis(&fixture->worker, url_start, port);
-    fixture->observer =
-        (struct redis_observer){.on_availability_changed = on_fixture_availability_changed};
-    redis_observe(fixture->client, &fixture->observer);
+    observe_fixture_client(fixture);
+}
+
+void redis_client_fixture_open_url(struct redis_client_fixture *fixture, const char *url)
+{
+    fixture->client = worker_loop_redis_url(&fixture->worker, url);
+    observe_fixture_client(fixture);
 }
 
 static bool has_awaited_availability(void *arg)

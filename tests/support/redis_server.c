@@ -171,6 +171,15 @@ static void find_redis_program(char path[PATH_MAX])
 #endif
 }
 
+static void run_sentinel(struct redis_server *server)
+{
+    char path[REDIS_SERVER_PATH_MAX + 16];
+    snprintf(path, sizeof(path), "%s/sentinel.conf", server->folder);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    execlp("redis-server", "redis-server", path, "--sentinel", (char *)NULL);
+    _exit(127);
+}
+
 static void run_redis(struct redis_server *server)
 {
     char program[PATH_MAX];
@@ -208,17 +217,42 @@ void redis_server_restart(struct redis_server *server)
 {
     assert_int_equal(server->pid, 0);
     server->pid = fork();
+    if (server->pid == 0 && server->sentinel)
+        run_sentinel(server);
     if (server->pid == 0)
         run_redis(server);
     assert_true(server->pid > 0);
     await_server(server);
 }
 
-void redis_server_start(struct redis_server *server, const char *const *options)
+static void prepare_server(struct redis_server *server)
 {
     *server = (struct redis_server){.port = find_free_port(), .bus_port = find_free_port()};
     snprintf(server->folder, sizeof(server->folder), "%s/rollcall-redis-XXXXXX", P_tmpdir);
     assert_non_null(mkdtemp(server->folder));
+}
+
+void redis_server_start_sentinel(struct redis_server *server, const char *name,
+                                 uint16_t master_port, unsigned quorum)
+{
+    char path[REDIS_SERVER_PATH_MAX + 16];
+    prepare_server(server);
+    server->sentinel = true;
+    snprintf(path, sizeof(path), "%s/sentinel.conf", server->folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file,
+            "port %u\nbind 127.0.0.1\ndir %s\nlogfile redis.log\n"
+            "sentinel monitor %s 127.0.0.1 %u %u\n"
+            "sentinel down-after-milliseconds %s 500\nsentinel failover-timeout %s 2000\n",
+            server->port, server->folder, name, master_port, quorum, name, name);
+    assert_int_equal(fclose(file), 0);
+    redis_server_restart(server);
+}
+
+void redis_server_start(struct redis_server *server, const char *const *options)
+{
+    prepare_server(server);
     for (size_t i = 0; options[i]; i++) {
         assert_true(i < REDIS_SERVER_OPTIONS_MAX);
         server->options[i] = options[i];

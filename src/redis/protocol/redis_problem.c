@@ -24,6 +24,9 @@ static const struct {
     [REDIS_CLUSTER_OFF] = {"cluster_off", "it does not run as a cluster; use redis:// for it"},
     [REDIS_CLUSTER_ON] = {"cluster_on", "it is one of a cluster; use redis-cluster:// for it"},
     [REDIS_HANDSHAKE_REFUSED] = {"handshake_refused", "it refused the handshake"},
+    [REDIS_SENTINELS_SILENT] = {"sentinels_silent", "no sentinel answers"},
+    [REDIS_SENTINEL_OFF] = {"sentinel_off", "it is not a sentinel; use redis:// for it"},
+    [REDIS_MASTER_UNKNOWN] = {"master_unknown", "the sentinels know no master of this name"},
 };
 
 static const struct {

@@ -31,6 +31,9 @@ enum redis_problem {
     REDIS_CLUSTER_OFF,
     REDIS_CLUSTER_ON,
     REDIS_HANDSHAKE_REFUSED,
+    REDIS_SENTINELS_SILENT,
+    REDIS_SENTINEL_OFF,
+    REDIS_MASTER_UNKNOWN,
 };
 
 /* The problem that an error reply reports; REDIS_FINE for all other replies. */

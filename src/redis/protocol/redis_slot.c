@@ -25,3 +25,23 @@ uint16_t redis_slot(struct slice key)
     bool tagged = rest.data && slice_split(rest, '}', &tag).data && tag.len > 0;
     return slot_crc16(tagged ? tag : key) % REDIS_SLOTS;
 }
+
+/* What each bit of a slot contributes to the number of its tag. CRC16 is linear: the tag's four letters carry 16 bits,
+ * and these are the solutions for the 14 bits of the slot. */
+static const uint16_t TAG_BITS[] = {0x1afa, 0x06ed, 0x277b, 0x110c, 0x2a91, 0x39c0, 0x1f63,
+                                    0x277f, 0x1104, 0x2208, 0x1bea, 0x04cd, 0x233b, 0x198c};
+
+enum {
+    TAG_BIT_COUNT = sizeof(TAG_BITS) / sizeof(TAG_BITS[0]),
+    TAG_ZERO_SLOT = 0x3639, /* the slot of the tag "@@@@" */
+};
+
+void redis_slot_write_tag(char out[REDIS_SLOT_TAG_LEN], uint16_t slot)
+{
+    unsigned number = 0;
+    for (unsigned i = 0; i < TAG_BIT_COUNT; i++)
+        if ((slot ^ TAG_ZERO_SLOT) >> i & 1)
+            number ^= TAG_BITS[i];
+    for (unsigned i = 0; i < REDIS_SLOT_TAG_LEN; i++)
+        out[i] = (char)('@' | (number >> (12 - 4 * i) & 0xf));
+}

@@ -9,8 +9,12 @@
 
 #include <stdint.h>
 
-enum { REDIS_SLOTS = 16384 };
+enum { REDIS_SLOTS = 16384, REDIS_SLOT_TAG_LEN = 4 };
 
 uint16_t redis_slot(struct slice key);
+
+/* Writes a text, always the same one, whose slot is this: for keys that belong to a slot and not to a user. All processes
+ * and versions must agree on it. */
+void redis_slot_write_tag(char out[REDIS_SLOT_TAG_LEN], uint16_t slot);
 
 #endif

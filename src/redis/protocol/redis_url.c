@@ -14,15 +14,19 @@ static bool url_take_scheme(struct slice *text, struct redis_url *out)
         struct slice scheme;
         bool tls;
         bool cluster;
-    } schemes[] = {{SLICE("redis://"), false, false},
-                   {SLICE("rediss://"), true, false},
-                   {SLICE("redis-cluster://"), false, true},
-                   {SLICE("rediss-cluster://"), true, true}};
+        bool sentinel;
+    } schemes[] = {{SLICE("redis://"), false, false, false},
+                   {SLICE("rediss://"), true, false, false},
+                   {SLICE("redis-cluster://"), false, true, false},
+                   {SLICE("rediss-cluster://"), true, true, false},
+                   {SLICE("redis-sentinel://"), false, false, true},
+                   {SLICE("rediss-sentinel://"), true, false, true}};
     for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
         if (!slice_starts_with(*text, schemes[i].scheme))
             continue;
         out->tls = schemes[i].tls;
         out->cluster = schemes[i].cluster;
+        out->sentinel = schemes[i].sentinel;
         *text = slice_after(*text, schemes[i].scheme.len);
         return true;
     }
@@ -74,11 +78,30 @@ static bool url_take_login(struct slice *text, struct redis_url *out)
            url_decode_percent(password, out->password);
 }
 
-static bool url_take_database(struct slice *text, struct redis_url *out)
+/* What Redis accepts as a name in sentinel.conf. */
+static bool is_master_name_byte(char c)
 {
-    struct slice hosts;
-    struct slice digits = slice_split(*text, '/', &hosts);
-    *text = hosts;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '-' || c == '_';
+}
+
+static bool url_take_master(struct slice *path, struct redis_url *out)
+{
+    struct slice name;
+    if (!out->sentinel)
+        return true;
+    *path = slice_split(*path, '/', &name);
+    if (name.len == 0 || name.len > REDIS_MASTER_NAME_MAX)
+        return false;
+    for (size_t i = 0; i < name.len; i++)
+        if (!is_master_name_byte(name.data[i]))
+            return false;
+    memcpy(out->master, name.data, name.len);
+    return true;
+}
+
+static bool url_take_database(struct slice digits, struct redis_url *out)
+{
     for (size_t i = 0; i < digits.len; i++) {
         if (digits.data[i] < '0' || digits.data[i] > '9')
             return false;
@@ -100,28 +123,40 @@ static bool url_take_seeds(struct slice text, struct redis_url *out)
             return false;
         redis_address_set(&out->seeds[out->seed_count++], address.host, address.port);
     }
-    return out->seed_count > 0 && (out->cluster || out->seed_count == 1);
+    return out->seed_count > 0 && (out->cluster || out->sentinel || out->seed_count == 1);
+}
+
+static const char *url_expected_seeds(const struct redis_url *url)
+{
+    if (url->cluster)
+        return "expected HOST:PORT, or several separated by commas, such as "
+               "redis-cluster://10.0.0.1:6379,10.0.0.2:6379";
+    if (url->sentinel)
+        return "expected HOST:PORT of the sentinels, separated by commas, such as "
+               "redis-sentinel://10.0.0.1:26379,10.0.0.2:26379/mymaster";
+    return "expected one HOST:PORT with its port, such as redis://127.0.0.1:6379";
 }
 
 bool redis_url_parse(struct slice text, struct redis_url *out, char error[REDIS_URL_ERROR_MAX])
 {
+    struct slice hosts;
     *out = (struct redis_url){0};
     if (!url_take_scheme(&text, out))
-        return refuse_url(error,
-                          "expected redis://, rediss://, redis-cluster:// or rediss-cluster://");
+        return refuse_url(error, "expected redis://, redis-cluster:// or redis-sentinel://, each "
+                                 "with rediss for TLS");
     if (!url_take_login(&text, out))
         return refuse_url(error,
                           "expected USER:PASSWORD or :PASSWORD before the @, percent-encoded, "
                           "each of at most 255 bytes");
-    if (!url_take_database(&text, out))
+    struct slice path = slice_split(text, '/', &hosts);
+    if (!url_take_master(&path, out))
+        return refuse_url(error, "expected the name of the master after the sentinels, such as "
+                                 "redis-sentinel://10.0.0.1:26379/mymaster");
+    if (!url_take_database(path, out))
         return refuse_url(error, out->cluster ? "a cluster has only database 0"
                                               : "expected a database number after the /");
-    if (!url_take_seeds(text, out))
-        return refuse_url(
-            error, out->cluster
-                       ? "expected HOST:PORT, or several separated by commas, such as "
-                         "redis-cluster://10.0.0.1:6379,10.0.0.2:6379"
-                       : "expected one HOST:PORT with its port, such as redis://127.0.0.1:6379");
+    if (!url_take_seeds(hosts, out))
+        return refuse_url(error, url_expected_seeds(out));
     return true;
 }
 

@@ -3,9 +3,10 @@
  *
  *     redis://[[USER]:PASSWORD@]HOST:PORT[/DATABASE]
  *     redis-cluster://[[USER]:PASSWORD@]HOST:PORT[,HOST:PORT]…
+ *     redis-sentinel://[[USER]:PASSWORD@]HOST:PORT[,HOST:PORT]…/MASTER[/DATABASE]
  *
- * with `rediss` for `redis` in either to use TLS. The hosts of a cluster are its seeds: servers that list the
- * others. User and password may be percent-encoded. The result holds copies and a secret: never log it, and
+ * with `rediss` for `redis` in each to use TLS. The hosts of a cluster are its seeds: servers that list the
+ * others. With Sentinel they are the sentinels, and the login is that of the master. User and password may be percent-encoded. The result holds copies and a secret: never log it, and
  * wipe it when done.
  */
 #ifndef ROLLCALL_REDIS_PROTOCOL_REDIS_URL_H
@@ -22,6 +23,7 @@ enum {
     REDIS_SEEDS_MAX = 16,
     REDIS_LOGIN_MAX = 255,
     REDIS_DATABASE_MAX = 65535,
+    REDIS_MASTER_NAME_MAX = 64,
     REDIS_URL_ERROR_MAX = 160,
 };
 
@@ -33,8 +35,10 @@ struct redis_address {
 struct redis_url {
     bool tls;
     bool cluster;
-    char user[REDIS_LOGIN_MAX + 1];     /* empty: the default user */
-    char password[REDIS_LOGIN_MAX + 1]; /* empty: none */
+    bool sentinel; /* the seeds are sentinels, which know the only server */
+    char master[REDIS_MASTER_NAME_MAX + 1]; /* its name there; empty without Sentinel */
+    char user[REDIS_LOGIN_MAX + 1];         /* empty: the default user */
+    char password[REDIS_LOGIN_MAX + 1];     /* empty: none */
     unsigned database;
     struct redis_address seeds[REDIS_SEEDS_MAX];
     size_t seed_count;

@@ -51,6 +51,40 @@ static void single_server_url_is_parsed(void **state)
     assert_string_equal(parsed("redis://[::1]:1/").seeds[0].host, "::1");
 }
 
+static void sentinel_url_is_parsed(void **state)
+{
+    (void)state;
+    struct redis_url url = parsed("redis-sentinel://:pw@10.0.0.1:26379,[::1]:26380/my-master.1/4");
+    assert_true(url.sentinel && !url.cluster && !url.tls);
+    assert_int_equal(url.seed_count, 2);
+    assert_string_equal(url.seeds[1].host, "::1");
+    assert_int_equal(url.seeds[1].port, 26380);
+    assert_string_equal(url.master, "my-master.1");
+    assert_int_equal(url.database, 4);
+    assert_string_equal(url.password, "pw");
+    url = parsed("rediss-sentinel://h:1/m");
+    assert_true(url.tls && url.sentinel);
+    assert_int_equal(url.database, 0);
+    assert_string_equal(parsed("redis://h:1/2").master, "");
+}
+
+static void wrong_sentinel_url_is_refused(void **state)
+{
+    (void)state;
+    expect_refused("redis-sentinel://h:1");
+    expect_refused("redis-sentinel://h:1/");
+    expect_refused("redis-sentinel://h:1//2");
+    expect_refused("redis-sentinel://h:1/m/x");
+    expect_refused("redis-sentinel://h:1/m/1/2");
+    expect_refused("redis-sentinel://h:1/my master");
+    expect_refused("redis-sentinel://h:1/m*");
+    expect_refused("redis-sentinel:///m");
+    expect_refused("redis-sentinel://h/m");
+    expect_refused("redis-sentinel://:s3cret@h/m");
+    expect_refused("redis-sentinel://h:1/"
+                   "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+}
+
 static void login_is_decoded(void **state)
 {
     (void)state;
@@ -108,6 +142,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(single_server_url_is_parsed),
+        cmocka_unit_test(sentinel_url_is_parsed),
+        cmocka_unit_test(wrong_sentinel_url_is_refused),
         cmocka_unit_test(login_is_decoded),
         cmocka_unit_test(cluster_url_is_parsed),
         cmocka_unit_test(malformed_url_is_refused_without_repeating_the_login),
