@@ -145,6 +145,12 @@ size_t peer_dialer_queued_bytes(const struct peer_dialer *dialer)
     return dialer->link ? peer_link_queued_bytes(dialer->link) : 0;
 }
 
+void peer_dialer_cut(struct peer_dialer *dialer, const char *why)
+{
+    if (dialer->link && !dialer->ending)
+        peer_link_close(dialer->link, why);
+}
+
 void peer_dialer_end(struct peer_dialer *dialer)
 {
     assert(dialer->owner->on_ended);

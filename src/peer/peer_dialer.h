@@ -43,6 +43,9 @@ bool peer_dialer_is_open(const struct peer_dialer *dialer);
 bool peer_dialer_send(struct peer_dialer *dialer, const struct slice *pieces, size_t count);
 size_t peer_dialer_queued_bytes(const struct peer_dialer *dialer);
 
+/* Closes the link, if there is one, because of `why`; `on_closed` follows in a later task, and a new attempt after that. */
+void peer_dialer_cut(struct peer_dialer *dialer, const char *why);
+
 /* Closes the link and frees the dialler later; only `on_ended` runs after this. Does nothing when repeated. */
 void peer_dialer_end(struct peer_dialer *dialer);
 

@@ -2,7 +2,7 @@
 
 #include "ledger/remote/ledger_wire_internal.h"
 
-_Static_assert(LEDGER_OPERATION_COUNT == 56, "raise LEDGER_WIRE_VERSION with the operations");
+_Static_assert(LEDGER_OPERATION_COUNT == 57, "raise LEDGER_WIRE_VERSION with the operations");
 
 enum { VERSIONS = UINT8_MAX + 1 };
 
@@ -75,6 +75,7 @@ static const unsigned needs[LEDGER_OPERATION_COUNT] = {
     [LEDGER_KEY_USED] = ID,
     [LEDGER_KEYS_LIST] = PAGE,
     [LEDGER_MESSAGE_DELETE] = CHAT,
+    [LEDGER_FORMER_CHATS_LIST] = USER | PAGE,
 };
 
 static void pass_input_last_seen(struct wire *wire, struct ledger_request_input *input)
@@ -143,7 +144,7 @@ static void pass_request_input(struct wire *wire, struct ledger_request_input *i
     ledger_wire_optional_id(wire, &input->client_message_id);
     ledger_wire_optional_id(wire, &input->device);
     wire_text(wire, &input->text, 0, LEDGER_BODY_BYTES_MAX);
-    wire_ids(wire, &input->ids, &input->id_count, LEDGER_PROFILES_MAX);
+    ledger_wire_ids(wire, &input->ids, &input->id_count, LEDGER_PROFILES_MAX);
     pass_input_last_seen(wire, input);
     pass_input_positions(wire, input);
     pass_input_call(wire, input);
@@ -215,7 +216,7 @@ void ledger_wire_encode_answer(struct buffer *out, uint64_t id, struct ledger_re
 bool ledger_wire_decode_request_head(struct slice frame, struct ledger_wire_head *head,
                                      struct slice *body)
 {
-    struct wire wire = wire_reading(frame, NULL);
+    struct wire wire = wire_reading(frame, NULL, NULL);
     *head = (struct ledger_wire_head){0};
     pass_request_head(&wire, head);
     *body = wire.in;
@@ -225,7 +226,7 @@ bool ledger_wire_decode_request_head(struct slice frame, struct ledger_wire_head
 bool ledger_wire_decode_answer_head(struct slice frame, struct ledger_wire_head *head,
                                     struct slice *body)
 {
-    struct wire wire = wire_reading(frame, NULL);
+    struct wire wire = wire_reading(frame, NULL, NULL);
     *head = (struct ledger_wire_head){0};
     pass_answer_head(&wire, head);
     *body = wire.in;
@@ -246,7 +247,7 @@ static bool are_input_pairs(const struct ledger_request_input *input)
 bool ledger_wire_decode_input(struct ledger_request *request, struct slice body)
 {
     unsigned needed = needs[request->operation];
-    struct wire wire = wire_reading(ledger_request_copy(request, body), request);
+    struct wire wire = wire_reading(ledger_request_copy(request, body), ledger_wire_alloc, request);
     struct ledger_request_input *input = &request->input;
     *input = (struct ledger_request_input){0};
     pass_request_input(&wire, input);
@@ -297,7 +298,7 @@ bool ledger_wire_decode_outcome(struct ledger_request *request, enum ledger_stat
     ledger_request_fail(request, status);
     if (status != LEDGER_OK)
         return body.len == 0;
-    struct wire wire = wire_reading(ledger_request_copy(request, body), request);
+    struct wire wire = wire_reading(ledger_request_copy(request, body), ledger_wire_alloc, request);
     ledger_wire_pass_outcome(&wire, request->operation, &request->outcome);
     return wire_end(&wire) && !request->exhausted && outcome_fits_request(request);
 }

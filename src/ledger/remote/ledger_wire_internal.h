@@ -2,7 +2,20 @@
 #ifndef ROLLCALL_LEDGER_REMOTE_LEDGER_WIRE_INTERNAL_H
 #define ROLLCALL_LEDGER_REMOTE_LEDGER_WIRE_INTERNAL_H
 
-#include "ledger/remote/wire.h"
+#include "ledger/ledger_request.h"
+#include "peer/wire.h"
+
+/* Lists are allocated from the request. */
+static inline void *ledger_wire_alloc(void *request, size_t bytes)
+{
+    return ledger_request_alloc(request, bytes);
+}
+
+static inline void ledger_wire_ids(struct wire *wire, const struct slice **ids, size_t *count,
+                                   size_t count_max)
+{
+    wire_ids(wire, ids, count, count_max, LEDGER_ID_BYTES_MAX);
+}
 
 static inline void ledger_wire_id(struct wire *wire, struct slice *id)
 {

@@ -12,7 +12,7 @@ static void pass_change_outcome(struct wire *wire, struct ledger_change_outcome 
 
 static void pass_ids_outcome(struct wire *wire, struct ledger_ids_outcome *outcome)
 {
-    wire_ids(wire, &outcome->ids, &outcome->count, LIST_MAX);
+    ledger_wire_ids(wire, &outcome->ids, &outcome->count, LIST_MAX);
 }
 
 static void pass_settings_outcome(struct wire *wire, struct ledger_settings_outcome *outcome)
@@ -53,10 +53,10 @@ static void pass_appearances_outcome(struct wire *wire, struct ledger_appearance
 static void pass_graph_outcome(struct wire *wire, struct ledger_graph_outcome *outcome)
 {
     ledger_wire_settings(wire, &outcome->settings);
-    wire_ids(wire, &outcome->contacts.ids, &outcome->contacts.count, LIST_MAX);
-    wire_ids(wire, &outcome->blocked.ids, &outcome->blocked.count, LIST_MAX);
-    wire_ids(wire, &outcome->blocked_by.ids, &outcome->blocked_by.count, LIST_MAX);
-    wire_ids(wire, &outcome->chats.ids, &outcome->chats.count, LIST_MAX);
+    ledger_wire_ids(wire, &outcome->contacts.ids, &outcome->contacts.count, LIST_MAX);
+    ledger_wire_ids(wire, &outcome->blocked.ids, &outcome->blocked.count, LIST_MAX);
+    ledger_wire_ids(wire, &outcome->blocked_by.ids, &outcome->blocked_by.count, LIST_MAX);
+    ledger_wire_ids(wire, &outcome->chats.ids, &outcome->chats.count, LIST_MAX);
 }
 
 /* A contact request that was accepted before has no id. */
@@ -133,13 +133,13 @@ static void pass_one_chat(struct wire *wire, struct ledger_chat *chat)
     ledger_wire_optional_id(wire, &chat->creator);
     wire_signed(wire, &chat->created_at_ms);
     wire_signed(wire, &chat->activity_ms);
-    wire_ids(wire, &chat->members, &listed, LIST_MAX);
+    ledger_wire_ids(wire, &chat->members, &listed, LIST_MAX);
     wire_number(wire, &member_count, LIST_MAX);
     if (!wire->out)
         chat->member_count = member_count;
     if (listed > 0 && listed != member_count)
         wire_fail(wire);
-    wire_ids(wire, &chat->admins, &chat->admin_count, LIST_MAX);
+    ledger_wire_ids(wire, &chat->admins, &chat->admin_count, LIST_MAX);
     wire_bool(wire, &chat->members_can_add);
     ledger_wire_sequence(wire, &chat->members_version);
     ledger_wire_sequence(wire, &chat->latest_sequence);
@@ -175,8 +175,8 @@ static void pass_cursor_outcome(struct wire *wire, struct ledger_cursor_outcome 
     wire_bool(wire, &outcome->read_more);
     ledger_wire_sequence(wire, &outcome->read_sequence);
     wire_bool(wire, &outcome->is_shown);
-    wire_ids(wire, &outcome->hidden_from.ids, &outcome->hidden_from.count,
-             LEDGER_RECEIPT_MEMBERS_MAX);
+    ledger_wire_ids(wire, &outcome->hidden_from.ids, &outcome->hidden_from.count,
+                    LEDGER_RECEIPT_MEMBERS_MAX);
 }
 
 static void pass_calls_outcome(struct wire *wire, struct ledger_calls_outcome *outcome)

@@ -1,4 +1,6 @@
-#include "ledger/remote/wire.h"
+#include "peer/wire.h"
+
+#include <string.h>
 
 enum { BITS = 7, MORE = 1 << BITS, NUMBER_BYTES_MAX = 10 };
 
@@ -7,9 +9,9 @@ struct wire wire_writing(struct buffer *out)
     return (struct wire){.out = out};
 }
 
-struct wire wire_reading(struct slice in, struct ledger_request *request)
+struct wire wire_reading(struct slice in, wire_alloc alloc, void *alloc_arg)
 {
-    return (struct wire){.in = in, .request = request};
+    return (struct wire){.in = in, .alloc = alloc, .alloc_arg = alloc_arg};
 }
 
 bool wire_end(const struct wire *wire)
@@ -107,6 +109,31 @@ void wire_text(struct wire *wire, struct slice *text, size_t bytes_min, size_t b
     wire->in = slice_after(wire->in, len);
 }
 
+void wire_bytes(struct wire *wire, void *bytes, size_t len)
+{
+    if (wire->out) {
+        buffer_append(wire->out, bytes, len);
+        return;
+    }
+    memset(bytes, 0, len);
+    if (len > wire->in.len) {
+        wire_fail(wire);
+        return;
+    }
+    memcpy(bytes, wire->in.data, len);
+    wire->in = slice_after(wire->in, len);
+}
+
+void wire_rest(struct wire *wire, struct slice *rest)
+{
+    if (wire->out) {
+        buffer_append_slice(wire->out, *rest);
+        return;
+    }
+    *rest = wire->in;
+    wire->in = SLICE_NONE;
+}
+
 bool wire_list(struct wire *wire, const void **items, size_t *count, size_t item_bytes,
                size_t count_max)
 {
@@ -120,7 +147,7 @@ bool wire_list(struct wire *wire, const void **items, size_t *count, size_t item
         wire_fail(wire);
     if (wire->failed || number == 0)
         return false;
-    void *memory = ledger_request_alloc(wire->request, number * item_bytes);
+    void *memory = wire->alloc ? wire->alloc(wire->alloc_arg, number * item_bytes) : NULL;
     if (!memory) {
         wire_fail(wire);
         return false;
@@ -130,12 +157,13 @@ bool wire_list(struct wire *wire, const void **items, size_t *count, size_t item
     return true;
 }
 
-void wire_ids(struct wire *wire, const struct slice **ids, size_t *count, size_t count_max)
+void wire_ids(struct wire *wire, const struct slice **ids, size_t *count, size_t count_max,
+              size_t bytes_max)
 {
     const void *items = *ids;
     if (wire_list(wire, &items, count, sizeof(**ids), count_max))
         for (size_t i = 0; i < *count; i++)
-            wire_text(wire, (struct slice *)items + i, 1, LEDGER_ID_BYTES_MAX);
+            wire_text(wire, (struct slice *)items + i, 1, bytes_max);
     if (!wire->out)
         *ids = items;
 }

@@ -1,6 +1,7 @@
 /* Numbers, texts and lists on the wire: their extremes, and what is refused. */
-#include "ledger/remote/wire.h"
+#include "peer/wire.h"
 
+#include "peer/wire_memory.h"
 #include "support/exact_copy.h"
 
 #include <setjmp.h>
@@ -8,9 +9,6 @@
 #include <stddef.h>
 
 #include <cmocka.h>
-
-static struct clock clock_now;
-static struct ledger_client client = {.clock = &clock_now};
 
 static void test_numbers_are_read_as_written(void **unused)
 {
@@ -21,7 +19,7 @@ static void test_numbers_are_read_as_written(void **unused)
         struct wire writer = wire_writing(&out);
         uint64_t got = numbers[i];
         wire_number(&writer, &got, UINT64_MAX);
-        struct wire reader = wire_reading(buffer_slice(&out), NULL);
+        struct wire reader = wire_reading(buffer_slice(&out), NULL, NULL);
         got = 42;
         wire_number(&reader, &got, UINT64_MAX);
         assert_true(wire_end(&reader) && got == numbers[i]);
@@ -39,7 +37,7 @@ static void test_signed_numbers_are_read_as_written_and_small_ones_take_one_byte
         int64_t got = numbers[i];
         wire_signed(&writer, &got);
         assert_true(out.len == 1 || numbers[i] > 63 || numbers[i] < -64);
-        struct wire reader = wire_reading(buffer_slice(&out), NULL);
+        struct wire reader = wire_reading(buffer_slice(&out), NULL, NULL);
         got = 42;
         wire_signed(&reader, &got);
         assert_true(wire_end(&reader) && got == numbers[i]);
@@ -50,7 +48,7 @@ static void test_signed_numbers_are_read_as_written_and_small_ones_take_one_byte
 static void expect_refused_number(struct slice input, uint64_t max)
 {
     char *copy = exact_copy(input);
-    struct wire reader = wire_reading((struct slice){copy, input.len}, NULL);
+    struct wire reader = wire_reading((struct slice){copy, input.len}, NULL, NULL);
     uint64_t got = 42;
     wire_number(&reader, &got, max);
     assert_false(wire_end(&reader));
@@ -73,7 +71,7 @@ static void test_longer_forms_and_numbers_beyond_the_bound_are_refused(void **un
 static void test_failure_is_sticky(void **unused)
 {
     (void)unused;
-    struct wire reader = wire_reading(SLICE("\x02\x01\x01"), NULL);
+    struct wire reader = wire_reading(SLICE("\x02\x01\x01"), NULL, NULL);
     bool flag = true;
     uint64_t number = 42;
     wire_bool(&reader, &flag);
@@ -87,13 +85,13 @@ static void test_text_beyond_the_input_or_below_its_minimum_is_refused(void **un
 {
     (void)unused;
     char *copy = exact_copy(SLICE("\x05four"));
-    struct wire reader = wire_reading((struct slice){copy, 5}, NULL);
+    struct wire reader = wire_reading((struct slice){copy, 5}, NULL, NULL);
     struct slice text = SLICE("old");
     wire_text(&reader, &text, 0, 100);
     assert_false(wire_end(&reader));
     assert_int_equal(text.len, 0);
     free(copy);
-    reader = wire_reading(SLICE("\x00"), NULL);
+    reader = wire_reading(SLICE("\x00"), NULL, NULL);
     wire_text(&reader, &text, 1, 100);
     assert_false(wire_end(&reader));
 }
@@ -101,15 +99,63 @@ static void test_text_beyond_the_input_or_below_its_minimum_is_refused(void **un
 static void test_list_longer_than_the_input_takes_no_memory(void **unused)
 {
     (void)unused;
-    struct ledger_request *request = ledger_request_make(&client, LEDGER_PROFILES, NULL);
-    struct wire reader = wire_reading(SLICE("\x90\x4e\x01x"), request); /* claims 10,000 ids */
+    struct wire_memory memory = {0};
+    struct wire reader =
+        wire_reading(SLICE("\x90\x4e\x01x"), wire_memory_alloc, &memory); /* claims 10,000 ids */
     const struct slice *ids = NULL;
     size_t count = 0;
-    wire_ids(&reader, &ids, &count, LEDGER_PROFILES_MAX);
+    wire_ids(&reader, &ids, &count, 20000, 128);
     assert_false(wire_end(&reader));
     assert_int_equal(count, 0);
-    assert_null(request->chunks);
-    ledger_request_free(request);
+    assert_null(memory.first);
+}
+
+static void test_lists_bytes_and_the_rest_are_read_as_written(void **unused)
+{
+    (void)unused;
+    struct slice names[] = {SLICE("a"), SLICE("bc")}, rest = SLICE("left over");
+    const struct slice *ids = names;
+    size_t count = 2;
+    char bytes[3] = "xyz";
+    struct buffer out = BUFFER_INIT;
+    struct wire writer = wire_writing(&out);
+    wire_ids(&writer, &ids, &count, 2, 2);
+    wire_bytes(&writer, bytes, sizeof(bytes));
+    wire_rest(&writer, &rest);
+    struct wire_memory memory = {0};
+    struct wire reader = wire_reading(buffer_slice(&out), wire_memory_alloc, &memory);
+    memset(bytes, 0, sizeof(bytes));
+    rest = SLICE_NONE;
+    wire_ids(&reader, &ids, &count, 2, 2);
+    wire_bytes(&reader, bytes, sizeof(bytes));
+    wire_rest(&reader, &rest);
+    assert_true(wire_end(&reader));
+    assert_true(count == 2 && slice_is(ids[0], "a") && slice_is(ids[1], "bc"));
+    assert_memory_equal(bytes, "xyz", 3);
+    assert_true(slice_is(rest, "left over"));
+    wire_memory_free(&memory);
+    buffer_free(&out);
+}
+
+static void test_bytes_beyond_the_input_are_refused(void **unused)
+{
+    (void)unused;
+    char bytes[4] = "old", *copy = exact_copy(SLICE("abc"));
+    struct wire reader = wire_reading((struct slice){copy, 3}, NULL, NULL);
+    wire_bytes(&reader, bytes, sizeof(bytes));
+    assert_false(wire_end(&reader));
+    assert_memory_equal(bytes, "\0\0\0", 4);
+    free(copy);
+}
+
+static void test_memory_beyond_its_bound_is_refused(void **unused)
+{
+    (void)unused;
+    struct wire_memory memory = {.bytes_max = 100};
+    assert_non_null(wire_memory_alloc(&memory, 60));
+    assert_null(wire_memory_alloc(&memory, 60));
+    wire_memory_free(&memory);
+    assert_null(memory.first);
 }
 
 int main(void)
@@ -121,6 +167,9 @@ int main(void)
         cmocka_unit_test(test_failure_is_sticky),
         cmocka_unit_test(test_text_beyond_the_input_or_below_its_minimum_is_refused),
         cmocka_unit_test(test_list_longer_than_the_input_takes_no_memory),
+        cmocka_unit_test(test_lists_bytes_and_the_rest_are_read_as_written),
+        cmocka_unit_test(test_bytes_beyond_the_input_are_refused),
+        cmocka_unit_test(test_memory_beyond_its_bound_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,23 +17,31 @@
  * Reading trusts nothing. It fails on a length beyond the input or its bound, a number above its bound, a byte
  * that is not a valid boolean, and bytes left over. Failure is sticky, as in buffers: everything read after
  * it is zero, and wire_end() returns false. A list takes memory only for items for which the input has
- * bytes. Texts point into the input; lists are allocated from the request.
+ * bytes. Texts point into the input; the reader's caller provides the memory of lists.
  */
-#ifndef ROLLCALL_LEDGER_REMOTE_WIRE_H
-#define ROLLCALL_LEDGER_REMOTE_WIRE_H
+#ifndef ROLLCALL_PEER_WIRE_H
+#define ROLLCALL_PEER_WIRE_H
 
 #include "base/buffer.h"
-#include "ledger/ledger_request.h"
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Returns memory that lasts as long as the values that are read; NULL when there is none. */
+typedef void *(*wire_alloc)(void *arg, size_t bytes);
 
 struct wire {
-    struct buffer *out;             /* NULL when reading */
-    struct slice in;                /* not read yet */
-    struct ledger_request *request; /* provides the memory of lists */
+    struct buffer *out; /* NULL when reading */
+    struct slice in;    /* not read yet */
+    wire_alloc alloc;   /* of lists; NULL: none is read */
+    void *alloc_arg;
     bool failed;
 };
 
 struct wire wire_writing(struct buffer *out);
-struct wire wire_reading(struct slice in, struct ledger_request *request);
+struct wire wire_reading(struct slice in, wire_alloc alloc, void *alloc_arg);
 
 /* Returns whether nothing failed and, when reading, nothing is left. */
 bool wire_end(const struct wire *wire);
@@ -51,12 +59,19 @@ void wire_choice(struct wire *wire, unsigned *value, unsigned count);
 
 void wire_text(struct wire *wire, struct slice *text, size_t bytes_min, size_t bytes_max);
 
+/* Passes exactly `len` bytes. */
+void wire_bytes(struct wire *wire, void *bytes, size_t len);
+
+/* Passes the rest of the input, or appends to the output: the last part of a frame. */
+void wire_rest(struct wire *wire, struct slice *rest);
+
 /* Passes the length of a list. When reading, *items becomes zeroed memory for `*count` items. Returns false
  * when there are no items to pass. Each item must take at least one byte. */
 bool wire_list(struct wire *wire, const void **items, size_t *count, size_t item_bytes,
                size_t count_max);
 
-/* Passes a list of ids. */
-void wire_ids(struct wire *wire, const struct slice **ids, size_t *count, size_t count_max);
+/* Passes a list of ids of 1 to `bytes_max` bytes. */
+void wire_ids(struct wire *wire, const struct slice **ids, size_t *count, size_t count_max,
+              size_t bytes_max);
 
 #endif
