@@ -1,9 +1,9 @@
 #include "ledger/dynamodb/dynamodb_admin.h"
 
 #include "aws/aws_environment.h"
-#include "ledger/dynamodb/dynamodb_item.h"
-#include "ledger/dynamodb/dynamodb_table_state.h"
-#include "ledger/dynamodb/dynamodb_url.h"
+#include "ledger/dynamodb/client/dynamodb_item.h"
+#include "ledger/dynamodb/client/dynamodb_table_state.h"
+#include "ledger/dynamodb/client/dynamodb_url.h"
 
 #include <stdio.h>
 

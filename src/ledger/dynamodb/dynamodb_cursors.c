@@ -1,7 +1,7 @@
 #include "ledger/dynamodb/dynamodb_cursors.h"
 
 #include "base/id_list.h"
-#include "ledger/dynamodb/dynamodb_chats.h"
+#include "ledger/dynamodb/chats/dynamodb_chats.h"
 
 #include <stdio.h>
 

@@ -3,10 +3,10 @@
  * its message has become a tombstone, so that what remains is what is left to do.
  */
 #include "base/id_list.h"
-#include "ledger/dynamodb/dynamodb_chats.h"
+#include "ledger/dynamodb/chats/dynamodb_chats.h"
+#include "ledger/dynamodb/client/dynamodb_parallel.h"
 #include "ledger/dynamodb/dynamodb_message.h"
 #include "ledger/dynamodb/dynamodb_outbox.h"
-#include "ledger/dynamodb/dynamodb_parallel.h"
 #include "ledger/ledger_erasure.h"
 
 struct erasure {
@@ -81,6 +81,7 @@ enum ledger_status dynamodb_erasure_messages(struct dynamodb_task *task)
     task->request->outcome.change.changed = erasure->count == LEDGER_ERASED_MESSAGES_MAX;
     if (task->request->outcome.change.changed || task->failed)
         return LEDGER_OK;
+    dynamodb_delete(task, dynamodb_chat_left_key(task, input->chat, input->user));
     struct dynamodb_chat chat = dynamodb_chat_read(task, input->chat, input->user);
     if (dynamodb_item_exists(&chat.member) && !dynamodb_chat_is_group(&chat))
         leave_erased_direct(task, &chat, input->user);
@@ -103,5 +104,28 @@ enum ledger_status dynamodb_erasure_forget(struct dynamodb_task *task)
         dynamodb_update(task, (struct dynamodb_key){DYNAMODB_USERS, user, SLICE("settings"), 0},
                         "REMOVE last_seen_ms", "attribute_exists(last_seen_ms)",
                         DYNAMODB_NO_VALUES) == DYNAMODB_DONE;
+    return LEDGER_OK;
+}
+
+/* A user who has written nothing in a chat that was left finds it here all the same: to know that would cost a read at each leave. */
+enum ledger_status dynamodb_erasure_former_chats(struct dynamodb_task *task)
+{
+    static const char PREFIX[] = "left#";
+    const struct ledger_request_input *input = &task->request->input;
+    struct dynamodb_query query = {.table = DYNAMODB_USERS,
+                                   .partition = input->user,
+                                   .prefix = PREFIX,
+                                   .limit = input->limit,
+                                   .attributes = "part_key"};
+    if (input->after.data)
+        query.after = dynamodb_join(task, PREFIX, input->after);
+    struct ledger_request_array ids = {0};
+    struct dynamodb_item item;
+    while (dynamodb_query_next(task, &query, &item)) {
+        struct slice *id = ledger_request_array_push(task->request, &ids, sizeof(*id));
+        if (id)
+            *id = slice_after(dynamodb_item_text(&item, "part_key"), strlen(PREFIX));
+    }
+    task->request->outcome.ids = (struct ledger_ids_outcome){.ids = ids.items, .count = ids.count};
     return LEDGER_OK;
 }

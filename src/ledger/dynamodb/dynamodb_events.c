@@ -5,15 +5,15 @@
  *   event#SHARD#QUEUE     TIME#SEQUENCE#TYPE#RANDOM#HASH    an event; HASH is that of its subject, which also chooses the shard
  *   dead_event#QUEUE      the same                          a dead letter
  *   dead_event_queues     QUEUE                             there are, or were, dead letters of this queue
- *   event_leases          QUEUE                             who holds the queue
- *
- * Nothing counts the events of a queue: a count that every act changes would be where all acts meet.
+ *   event_samples#QUEUE   the same as of some events        for the bound of the queue (dynamodb_event_bound.h)
+ *   event_leases          QUEUE                             who holds the queue, and how many events were dropped
  */
 #include "ledger/dynamodb/dynamodb_events.h"
 
 #include "base/id_list.h"
+#include "ledger/dynamodb/client/dynamodb_parallel.h"
+#include "ledger/dynamodb/dynamodb_event_bound.h"
 #include "ledger/dynamodb/dynamodb_operations.h"
-#include "ledger/dynamodb/dynamodb_parallel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,12 +33,11 @@ static uint64_t hash_event_subject(struct slice subject)
     return hash;
 }
 
-static struct dynamodb_key get_event_key(struct dynamodb_task *task, struct slice queue,
-                                         unsigned shard, struct slice position)
+struct slice dynamodb_event_shard(struct dynamodb_task *task, struct slice queue, unsigned shard)
 {
     char prefix[32];
     snprintf(prefix, sizeof(prefix), "event#%u#", shard);
-    return (struct dynamodb_key){DYNAMODB_QUEUES, dynamodb_join(task, prefix, queue), position, 0};
+    return dynamodb_join(task, prefix, queue);
 }
 
 static struct slice write_position_of_event(struct dynamodb_task *task,
@@ -61,7 +60,8 @@ static struct dynamodb_key get_key_of_position(struct dynamodb_task *task, struc
     if (position.len > HASH_DIGITS)
         memcpy(digits, position.data + position.len - HASH_DIGITS, HASH_DIGITS);
     unsigned shard = (unsigned)(strtoull(digits, NULL, 16) % DYNAMODB_EVENT_SHARDS);
-    return get_event_key(task, queue, shard, position);
+    return (struct dynamodb_key){DYNAMODB_QUEUES, dynamodb_event_shard(task, queue, shard),
+                                 position, 0};
 }
 
 static struct dynamodb_key get_dead_event_key(struct dynamodb_task *task, struct slice queue,
@@ -71,7 +71,7 @@ static struct dynamodb_key get_dead_event_key(struct dynamodb_task *task, struct
                                  position, 0};
 }
 
-static struct dynamodb_key get_event_lease_key(struct slice queue)
+struct dynamodb_key dynamodb_event_lease_key(struct slice queue)
 {
     return (struct dynamodb_key){DYNAMODB_QUEUES, SLICE("event_leases"), queue, 0};
 }
@@ -103,7 +103,7 @@ unsigned dynamodb_events_of_message(const struct ledger_request *request)
     unsigned count = 0;
     for (size_t i = 0; i < request->input.queue_count; i++)
         count += (unsigned)__builtin_popcount(request->input.queues[i].types & types);
-    return count;
+    return count * DYNAMODB_EVENT_ITEMS_MAX;
 }
 
 void dynamodb_events_add(struct dynamodb_transaction *transaction, struct ledger_request *request,
@@ -120,6 +120,11 @@ void dynamodb_events_add(struct dynamodb_transaction *transaction, struct ledger
         struct slice position = write_position_of_event(task, event, order);
         dynamodb_transaction_put(transaction, get_key_of_position(task, queue->name, position),
                                  describe_event(task, event), NULL, DYNAMODB_NO_VALUES);
+        if (dynamodb_event_has_sample(position))
+            dynamodb_transaction_put(transaction,
+                                     dynamodb_event_sample_key(task, queue->name, position),
+                                     DYNAMODB_VALUES(DYNAMODB_NUMBER("time_ms", event->time_ms)),
+                                     NULL, DYNAMODB_NO_VALUES);
     }
 }
 
@@ -167,9 +172,10 @@ struct event_listing {
 static void read_event_shard(struct dynamodb_task *task, size_t shard, void *arg)
 {
     struct event_listing *listing = arg;
-    struct dynamodb_key key = get_event_key(task, listing->queue, (unsigned)shard, SLICE_NONE);
-    struct dynamodb_query query = {
-        .table = DYNAMODB_QUEUES, .partition = key.partition, .limit = listing->shard_max};
+    struct dynamodb_query query = {.table = DYNAMODB_QUEUES,
+                                   .partition =
+                                       dynamodb_event_shard(task, listing->queue, (unsigned)shard),
+                                   .limit = listing->shard_max};
     struct dynamodb_item item;
     while (dynamodb_query_next(task, &query, &item))
         push_event_item(task, &listing->events, &item, SLICE_NONE);
@@ -244,17 +250,34 @@ enum ledger_status dynamodb_events_list_dead(struct dynamodb_task *task)
 typedef struct dynamodb_key (*event_key_of)(struct dynamodb_task *task, struct slice queue,
                                             struct slice position);
 
+/* Adds an event's item, and that of its sample if it waits in its queue and has one. */
+static void add_event_entries(struct dynamodb_task *task, struct ledger_request_array *entries,
+                              event_key_of get_key, struct slice position,
+                              const struct ledger_event *event)
+{
+    struct slice queue = task->request->input.id;
+    bool has_sample = get_key == get_key_of_position && dynamodb_event_has_sample(position);
+    for (unsigned i = 0; i < (has_sample ? 2u : 1u); i++) {
+        struct dynamodb_put_entry *entry =
+            ledger_request_array_push(task->request, entries, sizeof(*entry));
+        if (!entry)
+            return;
+        entry->key =
+            i ? dynamodb_event_sample_key(task, queue, position) : get_key(task, queue, position);
+        entry->is_delete = !event;
+        if (event)
+            entry->attributes = describe_event(task, event);
+    }
+}
+
 static void delete_events(struct dynamodb_task *task, event_key_of get_key)
 {
     const struct ledger_request_input *input = &task->request->input;
-    struct dynamodb_put_entry *entries =
-        ledger_request_alloc(task->request, input->id_count * sizeof(*entries) + 1);
-    if (!entries)
-        return;
+    struct ledger_request_array entries = {0};
     for (size_t i = 0; i < input->id_count; i++)
-        entries[i] = (struct dynamodb_put_entry){.key = get_key(task, input->id, input->ids[i]),
-                                                 .is_delete = true};
-    dynamodb_put_many(task, entries, input->id_count);
+        add_event_entries(task, &entries, get_key, input->ids[i], NULL);
+    if (entries.count)
+        dynamodb_put_many(task, entries.items, entries.count);
 }
 
 enum ledger_status dynamodb_events_remove(struct dynamodb_task *task)
@@ -312,15 +335,11 @@ static void put_events(struct dynamodb_task *task, const struct ledger_request_a
                        event_key_of get_key)
 {
     const struct ledger_event *moved = events->items;
-    struct dynamodb_put_entry *entries =
-        ledger_request_alloc(task->request, events->count * sizeof(*entries) + 1);
-    if (!entries)
-        return;
+    struct ledger_request_array entries = {0};
     for (size_t i = 0; i < events->count; i++)
-        entries[i] = (struct dynamodb_put_entry){
-            .key = get_key(task, task->request->input.id, moved[i].position),
-            .attributes = describe_event(task, &moved[i])};
-    dynamodb_put_many(task, entries, events->count);
+        add_event_entries(task, &entries, get_key, moved[i].position, &moved[i]);
+    if (entries.count)
+        dynamodb_put_many(task, entries.items, entries.count);
 }
 
 /* Stored first and removed afterwards: what is interrupted in between is moved again, to the same place. */
@@ -368,24 +387,43 @@ enum ledger_status dynamodb_events_replay(struct dynamodb_task *task)
 
 /* ---- holding ---- */
 
+static void answer_event_lease(struct dynamodb_task *task, const struct dynamodb_item *item)
+{
+    task->request->outcome.event_queue = (struct ledger_event_queue_outcome){
+        .holder = dynamodb_item_text(item, "holder_id"),
+        .lease_version = (uint64_t)dynamodb_item_number(item, "lease_version"),
+        .event_count = UINT64_MAX,
+        .dropped = (uint64_t)dynamodb_item_number(item, "dropped_count"),
+    };
+}
+
 enum ledger_status dynamodb_events_queue_get(struct dynamodb_task *task)
 {
-    struct dynamodb_item item = dynamodb_get(task, get_event_lease_key(task->request->input.id));
-    task->request->outcome.event_queue = (struct ledger_event_queue_outcome){
-        .holder = dynamodb_item_text(&item, "holder_id"),
-        .lease_version = (uint64_t)dynamodb_item_number(&item, "lease_version"),
-        .event_count = UINT64_MAX,
-    };
+    struct dynamodb_item item =
+        dynamodb_get(task, dynamodb_event_lease_key(task->request->input.id));
+    answer_event_lease(task, &item);
     return LEDGER_OK;
+}
+
+static uint32_t find_queue_bound(const struct ledger_request_input *input)
+{
+    for (size_t i = 0; i < input->queue_count; i++)
+        if (slice_equal(input->queues[i].name, input->id))
+            return input->queues[i].count_max;
+    return 0;
 }
 
 enum ledger_status dynamodb_events_lease(struct dynamodb_task *task)
 {
     const struct ledger_request_input *input = &task->request->input;
     dynamodb_update(
-        task, get_event_lease_key(input->id), "SET holder_id = :holder ADD lease_version :one",
+        task, dynamodb_event_lease_key(input->id), "SET holder_id = :holder ADD lease_version :one",
         "attribute_not_exists(holder_id) OR holder_id = :holder OR lease_version = :seen",
         DYNAMODB_VALUES(DYNAMODB_TEXT(":holder", input->device), DYNAMODB_NUMBER(":one", 1),
                         DYNAMODB_NUMBER(":seen", input->sequence)));
-    return dynamodb_events_queue_get(task);
+    struct dynamodb_item lease = dynamodb_get(task, dynamodb_event_lease_key(input->id));
+    answer_event_lease(task, &lease);
+    if (slice_equal(dynamodb_item_text(&lease, "holder_id"), input->device))
+        dynamodb_event_bound_hold(task, input->id, find_queue_bound(input), &lease);
+    return LEDGER_OK;
 }

@@ -4,12 +4,14 @@
 #ifndef ROLLCALL_LEDGER_DYNAMODB_DYNAMODB_EVENTS_H
 #define ROLLCALL_LEDGER_DYNAMODB_DYNAMODB_EVENTS_H
 
-#include "ledger/dynamodb/dynamodb_write.h"
+#include "ledger/dynamodb/client/dynamodb_write.h"
 #include "ledger/ledger_event_derive.h"
 
 enum {
-    DYNAMODB_EVENT_SHARDS = 4, /* partitions of one queue */
-    DYNAMODB_EVENT_WRITES_MAX = LEDGER_EVENTS_OF_REQUEST_MAX * LEDGER_EVENT_QUEUES_MAX,
+    DYNAMODB_EVENT_SHARDS = 4,    /* partitions of one queue */
+    DYNAMODB_EVENT_ITEMS_MAX = 2, /* of one event: itself and its sample (dynamodb_event_bound.h) */
+    DYNAMODB_EVENT_WRITES_MAX =
+        LEDGER_EVENTS_OF_REQUEST_MAX * LEDGER_EVENT_QUEUES_MAX * DYNAMODB_EVENT_ITEMS_MAX,
 };
 
 /* Where events of one subject and millisecond stand among each other: messages by their sequence. */
@@ -18,7 +20,11 @@ struct dynamodb_event_order {
     uint64_t sequence;
 };
 
-/* Returns how many writes dynamodb_events_add() makes for a message. */
+/* The partition of one shard of a queue, and the item of its lease. */
+struct slice dynamodb_event_shard(struct dynamodb_task *task, struct slice queue, unsigned shard);
+struct dynamodb_key dynamodb_event_lease_key(struct slice queue);
+
+/* Returns how many writes dynamodb_events_add() makes for a message at most. */
 unsigned dynamodb_events_of_message(const struct ledger_request *request);
 
 /* Adds the events of a request, whose outcome is set as if the transaction had succeeded. */

@@ -1,7 +1,7 @@
 /* The ledger on DynamoDB while memory runs out: it does not open, or what it writes and reads is known to be incomplete. */
 #include "ledger/dynamodb/dynamodb_ledger.h"
 
-#include "ledger/dynamodb/dynamodb_item.h"
+#include "ledger/dynamodb/client/dynamodb_item.h"
 #include "ledger/dynamodb/dynamodb_turns.h"
 #include "support/alloc_fault.h"
 

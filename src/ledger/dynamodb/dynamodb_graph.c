@@ -1,6 +1,6 @@
 /* Social graphs: all that a user's audience follows from, read at the same time but not at one instant. */
+#include "ledger/dynamodb/client/dynamodb_parallel.h"
 #include "ledger/dynamodb/dynamodb_operations.h"
-#include "ledger/dynamodb/dynamodb_parallel.h"
 
 enum graph_part { GRAPH_SETTINGS, GRAPH_CONTACTS, GRAPH_BLOCKED, GRAPH_BLOCKED_BY, GRAPH_CHATS };
 

@@ -2,7 +2,7 @@
 #ifndef ROLLCALL_LEDGER_DYNAMODB_DYNAMODB_MESSAGE_H
 #define ROLLCALL_LEDGER_DYNAMODB_DYNAMODB_MESSAGE_H
 
-#include "ledger/dynamodb/dynamodb_item.h"
+#include "ledger/dynamodb/client/dynamodb_item.h"
 
 static inline struct dynamodb_key dynamodb_message_key(struct slice chat, int64_t sequence)
 {

@@ -1,5 +1,5 @@
 /* Messages: read in both directions, repair the counter. dynamodb_appends.h stores them. */
-#include "ledger/dynamodb/dynamodb_chats.h"
+#include "ledger/dynamodb/chats/dynamodb_chats.h"
 #include "ledger/dynamodb/dynamodb_message.h"
 #include "ledger/dynamodb/dynamodb_outbox.h"
 

@@ -56,6 +56,7 @@ static const dynamodb_operation operations[LEDGER_OPERATION_COUNT] = {
     [LEDGER_KEY_USED] = dynamodb_keys_used,
     [LEDGER_KEYS_LIST] = dynamodb_keys_list,
     [LEDGER_MESSAGE_DELETE] = dynamodb_messages_delete,
+    [LEDGER_FORMER_CHATS_LIST] = dynamodb_erasure_former_chats,
 };
 
 void dynamodb_operations_complete(struct dynamodb_task *task, struct ledger_request *request,

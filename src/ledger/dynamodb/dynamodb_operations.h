@@ -13,8 +13,8 @@
 #ifndef ROLLCALL_LEDGER_DYNAMODB_DYNAMODB_OPERATIONS_H
 #define ROLLCALL_LEDGER_DYNAMODB_DYNAMODB_OPERATIONS_H
 
-#include "ledger/dynamodb/dynamodb_read.h"
-#include "ledger/dynamodb/dynamodb_write.h"
+#include "ledger/dynamodb/client/dynamodb_read.h"
+#include "ledger/dynamodb/client/dynamodb_write.h"
 
 typedef enum ledger_status (*dynamodb_operation)(struct dynamodb_task *task);
 
@@ -88,6 +88,7 @@ struct id_list dynamodb_contacts_read_ids(struct dynamodb_task *task, struct sli
 
 enum ledger_status dynamodb_erasure_messages(struct dynamodb_task *task);
 enum ledger_status dynamodb_erasure_forget(struct dynamodb_task *task);
+enum ledger_status dynamodb_erasure_former_chats(struct dynamodb_task *task);
 
 /* ---- dynamodb_cursors.c ---- */
 

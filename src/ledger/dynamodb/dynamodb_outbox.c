@@ -1,9 +1,9 @@
 /* The outbox of stored messages that are not published yet, and dead letters. */
 #include "ledger/dynamodb/dynamodb_outbox.h"
 
+#include "ledger/dynamodb/client/dynamodb_parallel.h"
 #include "ledger/dynamodb/dynamodb_message.h"
 #include "ledger/dynamodb/dynamodb_operations.h"
-#include "ledger/dynamodb/dynamodb_parallel.h"
 
 #include <stdio.h>
 #include <stdlib.h>

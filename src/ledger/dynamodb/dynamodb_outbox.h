@@ -5,7 +5,7 @@
 #ifndef ROLLCALL_LEDGER_DYNAMODB_DYNAMODB_OUTBOX_H
 #define ROLLCALL_LEDGER_DYNAMODB_DYNAMODB_OUTBOX_H
 
-#include "ledger/dynamodb/dynamodb_item.h"
+#include "ledger/dynamodb/client/dynamodb_item.h"
 
 /* All processes must use the same number. */
 enum { DYNAMODB_OUTBOX_SHARDS = 16 };

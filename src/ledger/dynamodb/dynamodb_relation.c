@@ -1,8 +1,8 @@
 #include "ledger/dynamodb/dynamodb_relation.h"
 
 #include "base/id_list.h"
+#include "ledger/dynamodb/client/dynamodb_read.h"
 #include "ledger/dynamodb/dynamodb_events.h"
-#include "ledger/dynamodb/dynamodb_read.h"
 
 /* ---- the pair's item ---- */
 

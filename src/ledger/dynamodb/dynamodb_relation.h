@@ -19,7 +19,7 @@
 #ifndef ROLLCALL_LEDGER_DYNAMODB_DYNAMODB_RELATION_H
 #define ROLLCALL_LEDGER_DYNAMODB_DYNAMODB_RELATION_H
 
-#include "ledger/dynamodb/dynamodb_write.h"
+#include "ledger/dynamodb/client/dynamodb_write.h"
 
 /* As one of the two, the user, sees it. */
 struct dynamodb_relation {

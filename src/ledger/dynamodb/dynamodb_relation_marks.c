@@ -1,6 +1,6 @@
 /* Contacts and blocks between one user and many others. */
 #include "base/id_list.h"
-#include "ledger/dynamodb/dynamodb_chats.h"
+#include "ledger/dynamodb/chats/dynamodb_chats.h"
 
 /* A user has few contacts and blocks as a rule, and one query finds them all. Beyond this many, or the number of the others, each of
  * the others is looked up. */

@@ -5,8 +5,8 @@
  * answer says what they were before; last-seen times and presence versions only grow, so each change carries its own condition.
  */
 #include "base/id_list.h"
+#include "ledger/dynamodb/client/dynamodb_parallel.h"
 #include "ledger/dynamodb/dynamodb_operations.h"
-#include "ledger/dynamodb/dynamodb_parallel.h"
 #include "ledger/dynamodb/dynamodb_relation.h"
 
 #include <assert.h>
