@@ -122,7 +122,8 @@ static inline struct ledger *ledger_innermost(struct ledger *ledger)
     X(KEY_DELETE, true, change)                                                                    \
     X(KEY_USED, true, change)                                                                      \
     X(KEYS_LIST, false, keys)                                                                      \
-    X(MESSAGE_DELETE, true, change)
+    X(MESSAGE_DELETE, true, change)                                                                \
+    X(FORMER_CHATS_LIST, false, ids)
 
 #define LEDGER_OPERATION_NAME(name, writes, outcome) LEDGER_##name,
 enum ledger_operation { LEDGER_OPERATIONS(LEDGER_OPERATION_NAME) LEDGER_OPERATION_COUNT };

@@ -55,6 +55,49 @@ void ledger_suite_erased_user_leaves_direct_chats(void **state)
            "ok created direct-2 by bob (2 alice bob) 0/0");
 }
 
+void ledger_suite_chats_that_were_left_are_found_and_erased(void **state)
+{
+    struct harness *h = *state;
+    harness_chat_create(h, "c", "alice", "bob");
+    harness_send(h, "c", "bob", "1", "one");
+    harness_send(h, "c", "alice", "1", "two");
+    expect(harness_former_chats(h, "bob", "", 0), "ok");
+    harness_member_remove(h, "c", "bob", "bob");
+    expect(harness_former_chats(h, "bob", "", 0), "ok c");
+    expect(harness_former_chats(h, "alice", "", 0), "ok");
+    expect(harness_erase(h, "c", "bob"), "ok");
+    expect(harness_former_chats(h, "bob", "", 0), "ok");
+    expect(harness_after(h, "c", "alice", 0, 0), "ok c#1:bob: c#2:alice:two /2");
+}
+
+void ledger_suite_chat_of_a_user_who_came_back_is_not_former(void **state)
+{
+    struct harness *h = *state;
+    harness_chat_create(h, "c", "alice", "bob");
+    harness_send(h, "c", "bob", "1", "one");
+    harness_member_remove(h, "c", "alice", "bob");
+    expect(harness_former_chats(h, "bob", "", 0), "ok c");
+    harness_member_add(h, "c", "alice", "bob");
+    expect(harness_former_chats(h, "bob", "", 0), "ok");
+    harness_member_remove(h, "c", "bob", "bob");
+    expect(harness_former_chats(h, "bob", "", 0), "ok c");
+}
+
+void ledger_suite_former_chats_are_paged(void **state)
+{
+    struct harness *h = *state;
+    const char *const chats[] = {"c1", "c2", "c3"};
+    for (size_t i = 0; i < 3; i++) {
+        harness_chat_create(h, chats[i], "alice", "bob");
+        harness_send(h, chats[i], "bob", "1", "one");
+        harness_member_remove(h, chats[i], "bob", "bob");
+    }
+    expect(harness_former_chats(h, "bob", "", 2), "ok c1 c2");
+    expect(harness_former_chats(h, "bob", "c2", 2), "ok c3");
+    expect(harness_former_chats(h, "bob", "c3", 2), "ok");
+    expect(harness_former_chats(h, "", "", 2), "invalid");
+}
+
 void ledger_suite_calls_and_last_seen_are_forgotten(void **state)
 {
     struct harness *h = *state;

@@ -186,6 +186,22 @@ static void answer_graph(struct fake_ledger *fake, struct ledger_request *reques
     };
 }
 
+/* All changes succeed, and nothing is remembered of them. */
+static void answer_relations(const struct fake_ledger *fake, struct ledger_request *request)
+{
+    size_t count = request->input.id_count / 2;
+    struct ledger_relation_result *results =
+        ledger_request_alloc(request, count * sizeof(*results));
+    if (!fake->answers_all || !results) {
+        ledger_request_fail(request, LEDGER_UNAVAILABLE);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        results[i] = (struct ledger_relation_result){.status = LEDGER_OK, .changed = true};
+    request->outcome.relations =
+        (struct ledger_relations_outcome){.results = results, .count = count};
+}
+
 static void make_fake_answer(struct fake_ledger *fake, struct ledger_request *request)
 {
     switch (request->operation) {
@@ -220,8 +236,12 @@ static void make_fake_answer(struct fake_ledger *fake, struct ledger_request *re
         break;
     case LEDGER_REVOCATIONS_LIST: /* nobody is revoked */
         break;
+    case LEDGER_RELATIONS_CHANGE:
+        answer_relations(fake, request);
+        break;
     default:
-        ledger_request_fail(request, LEDGER_UNAVAILABLE);
+        if (!fake->answers_all)
+            ledger_request_fail(request, LEDGER_UNAVAILABLE);
         break;
     }
     if (request->exhausted)

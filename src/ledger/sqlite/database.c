@@ -72,8 +72,12 @@ bool database_open(struct database *database, const char *path, enum database_mo
             sqlite3_db_config(database->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         database_run_script(database, writes ? WRITER_SETUP : READER_SETUP);
     }
-    if (!database_failed(database))
+    if (!database_failed(database)) {
+        uint64_t seed;
+        sqlite3_randomness(sizeof(seed), &seed);
+        database->contact_space = writes ? sqlite_contact_space_make(seed) : NULL;
         return true;
+    }
     database_close(database);
     return false;
 }
@@ -83,6 +87,7 @@ void database_close(struct database *database)
     for (size_t i = 0; i < DATABASE_STATEMENTS_MAX; i++)
         sqlite3_finalize(database->statements[i].handle);
     memset(database->statements, 0, sizeof(database->statements));
+    sqlite_contact_space_free(&database->contact_space);
     int code = sqlite3_close(database->handle);
     assert(code == SQLITE_OK); /* every statement was finalized */
     (void)code;

@@ -18,6 +18,7 @@
 #define ROLLCALL_LEDGER_SQLITE_DATABASE_H
 
 #include "base/slice.h"
+#include "ledger/sqlite/sqlite_contact_space.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -40,8 +41,9 @@ struct database {
     sqlite3 *handle; /* NULL while closed */
     int failure;     /* a primary SQLite result code; SQLITE_OK: none */
     char failure_text[DATABASE_FAILURE_TEXT_BYTES];
-    int wal_pages;       /* length of the log after the last commit */
-    int wal_pages_moved; /* length of the log at the last checkpoint */
+    int wal_pages;                              /* length of the log after the last commit */
+    int wal_pages_moved;                        /* length of the log at the last checkpoint */
+    struct sqlite_contact_space *contact_space; /* the writer's; NULL: none */
     struct database_statement statements[DATABASE_STATEMENTS_MAX];
 };
 

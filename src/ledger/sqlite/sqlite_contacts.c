@@ -12,10 +12,16 @@ bool sqlite_contacts_exist(struct database *database, struct slice user, struct 
 static bool may_add_contact(struct database *database, struct slice user)
 {
     static const char COUNT_CONTACTS[] = "SELECT count(*) FROM contacts WHERE user_id = ?";
+    if (sqlite_contact_space_get(database->contact_space, user))
+        return true;
     struct query query = query_open_texts(database, COUNT_CONTACTS, user, SLICE_NONE, SLICE_NONE);
-    bool below_limit = query_next(&query) && query_int(&query, 0) < LEDGER_CONTACTS_MAX;
+    int64_t count = query_next(&query) ? query_int(&query, 0) : LEDGER_CONTACTS_MAX;
     query_end(&query);
-    return below_limit;
+    if (count >= LEDGER_CONTACTS_MAX)
+        return false;
+    sqlite_contact_space_put(database->contact_space, user,
+                             (uint32_t)(LEDGER_CONTACTS_MAX - count));
+    return true;
 }
 
 static void insert_contact_side(struct database *database, struct slice user, struct slice other,
@@ -27,6 +33,7 @@ static void insert_contact_side(struct database *database, struct slice user, st
     struct query query = query_open_texts(database, INSERT_CONTACT, user, other, request_id);
     query_bind_int(&query, since_ms);
     query_run(&query);
+    sqlite_contact_space_use(database->contact_space, user);
 }
 
 bool sqlite_contacts_have_space(struct database *database, struct slice user, struct slice other)

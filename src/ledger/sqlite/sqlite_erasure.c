@@ -63,8 +63,11 @@ enum ledger_status sqlite_erasure_messages(struct database *database,
     const struct ledger_request_input *input = &request->input;
     request->outcome.change.changed =
         erase_next_messages(database, request) == LEDGER_ERASED_MESSAGES_MAX;
+    if (request->outcome.change.changed)
+        return LEDGER_OK;
+    sqlite_former_chats_remove(database, input->chat, input->user);
     struct sqlite_standing standing = sqlite_members_standing(database, input->chat, input->user);
-    if (!request->outcome.change.changed && standing.is_member && !standing.is_group)
+    if (standing.is_member && !standing.is_group)
         leave_direct_chat(database, request);
     return LEDGER_OK;
 }

@@ -143,6 +143,7 @@ enum ledger_status sqlite_members_add(struct database *database, struct ledger_r
                                         .since_ms = request->wall_ms,
                                         .listed_ms = read_listed_bound(database, input->chat)});
     sqlite_members_count(database, input->chat, 1);
+    sqlite_former_chats_remove(database, input->chat, input->other);
     if (actor.member_count == SQLITE_ACTIVITY_MEMBERS_MAX)
         sqlite_activity_make_large(database, input->chat);
     request->outcome.change.changed = true;
@@ -189,6 +190,7 @@ enum ledger_status sqlite_members_remove(struct database *database, struct ledge
     if (!request->outcome.member.changed)
         return LEDGER_OK;
     sqlite_members_count(database, input->chat, -1);
+    sqlite_former_chats_add(database, input->chat, input->other);
     if (actor.is_admin)
         request->outcome.member.promoted = promote_if_no_admin(database, request);
     return LEDGER_OK;

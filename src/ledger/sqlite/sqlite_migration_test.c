@@ -70,8 +70,9 @@ static const char CONTENT[] =
     "  chat_members SELECT 'large', 'member-' || i, 300 FROM n UNION ALL SELECT 'large', 'alice', 300;"
     "INSERT INTO messages VALUES ('dm:alice:bob', 1, 'm1', 'alice', 'x1', 'one', 400),"
     "  ('dm:alice:bob', 2, 'm2', 'bob', 'x1', 'two', 500),"
-    "  ('dm:alice:bob', 3, 'm3', 'alice', 'x2', 'three', 600);"
-    "INSERT INTO chat_counters VALUES ('dm:alice:bob', 3), ('left', 0), ('large', 0), ('empty', 0);"
+    "  ('dm:alice:bob', 3, 'm3', 'alice', 'x2', 'three', 600),"
+    "  ('left', 1, 'm4', 'zoe', 'x1', 'farewell', 210);"
+    "INSERT INTO chat_counters VALUES ('dm:alice:bob', 3), ('left', 1), ('large', 0), ('empty', 0);"
     "INSERT INTO cursors VALUES ('dm:alice:bob', 'bob', 'phone', 1);"
     "INSERT INTO outbox (chat_id, sequence) VALUES ('dm:alice:bob', 3);";
 
@@ -100,9 +101,17 @@ static void check_groups(struct harness *h)
     expect(harness_chat_roles(h, "left", "alice"), "ok group admins:bob open");
     expect(harness_chat_roles(h, "large", "alice"), "ok group admins:alice open");
     expect(harness_chats(h, "alice", "", 0, 0, false),
-           "ok dm:alice:bob by bob (2) 1/3 large by alice (150) 0/0 left by zoe (3) 0/0");
+           "ok dm:alice:bob by bob (2) 1/3 large by alice (150) 0/0 left by zoe (3) 1/1");
     expect(harness_graph(h, "alice", 2),
            "ok nobody contacts contacts:bob blocked: blocked_by: chats:dm:alice:bob,large");
+}
+
+static void check_former_chats(struct harness *h)
+{
+    expect(harness_former_chats(h, "zoe", "", 0), "ok left");
+    expect(harness_former_chats(h, "alice", "", 0), "ok");
+    expect(harness_erase(h, "left", "zoe"), "ok");
+    expect(harness_after(h, "left", "bob", 0, 0), "ok left#1:zoe: /1");
 }
 
 /* An old client still creates the chat of the two under its own id, and gets the one that exists. */
@@ -138,6 +147,7 @@ static void test_version_3_loses_nothing_and_gets_roles(void **unused)
     write_file(&file, (const char *const[]){VERSION_1, VERSION_3, CONTENT, NULL});
     check_migrated(&file, check_messages);
     check_migrated(&file, check_groups);
+    check_migrated(&file, check_former_chats);
     check_migrated(&file, check_old_ids);
     test_file_remove(&file);
 }

@@ -59,6 +59,7 @@ static const sqlite_operation operations[LEDGER_OPERATION_COUNT] = {
     [LEDGER_KEY_USED] = sqlite_keys_used,
     [LEDGER_KEYS_LIST] = sqlite_keys_list,
     [LEDGER_MESSAGE_DELETE] = sqlite_messages_delete,
+    [LEDGER_FORMER_CHATS_LIST] = sqlite_former_chats_list,
 };
 
 bool sqlite_operations_execute(struct database *database, struct ledger_request *request)

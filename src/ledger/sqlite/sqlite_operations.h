@@ -185,6 +185,16 @@ enum ledger_status sqlite_messages_repair(struct database *, struct ledger_reque
  * parameter, the limit, is not bound yet. Ends the query. */
 void sqlite_messages_read_page(struct ledger_request *request, struct query query);
 
+/* ---- sqlite_former_chats.c ---- */
+
+enum ledger_status sqlite_former_chats_list(struct database *, struct ledger_request *);
+
+/* The user has left the chat: remembers it if there are messages of the user in it. */
+void sqlite_former_chats_add(struct database *database, struct slice chat, struct slice user);
+
+/* The user has come back, or nothing of the user is left in it. */
+void sqlite_former_chats_remove(struct database *database, struct slice chat, struct slice user);
+
 /* ---- sqlite_erasure.c ---- */
 
 enum ledger_status sqlite_erasure_messages(struct database *, struct ledger_request *);

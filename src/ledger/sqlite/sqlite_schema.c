@@ -234,9 +234,20 @@ static const char KEYS[] = "CREATE TABLE api_keys ("
                            "  last_used_ms INTEGER NOT NULL DEFAULT 0"
                            ") STRICT, WITHOUT ROWID;";
 
+/* Version 11: groups that a user has left, with messages of the user in them. The application (char(1)) leaves none. */
+static const char FORMER_CHATS[] =
+    "CREATE TABLE former_chats ("
+    "  user_id TEXT NOT NULL,"
+    "  chat_id TEXT NOT NULL,"
+    "  PRIMARY KEY (user_id, chat_id)"
+    ") STRICT, WITHOUT ROWID;"
+    "INSERT INTO former_chats SELECT DISTINCT sender, chat_id FROM sent_counts s "
+    "  WHERE sender <> char(1) AND NOT EXISTS (SELECT 1 FROM chat_members m "
+    "    WHERE m.chat_id = s.chat_id AND m.user_id = s.sender);";
+
 static const char *const migrations[] = {PEOPLE,      MESSAGES,   MEMBERS_VERSION, SENT_COUNTS,
                                          REVOCATIONS, BLOCKED_BY, ROLES,           CHAT_DRAFTS,
-                                         EVENTS,      KEYS};
+                                         EVENTS,      KEYS,       FORMER_CHATS};
 
 int sqlite_schema_version(void)
 {

@@ -111,6 +111,7 @@ static bool commit_write_group(struct sqlite_thread *thread, const struct write_
         log_error("ledger_commit_failed", "requests=%zu error=%s", group->count,
                   log_sentence(slice_of(database->failure_text)));
         ledger_count(&metrics->commit_failures);
+        sqlite_contact_space_forget(database->contact_space);
         if (!sqlite3_get_autocommit(database->handle))
             sqlite3_exec(database->handle, "ROLLBACK", NULL, NULL, NULL);
         return false;
