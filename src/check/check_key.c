@@ -9,7 +9,7 @@
 enum { ANSWER_NEXT, ANSWER_USERS, ANSWER_CONNECTIONS, ANSWER_ROWS };
 enum { ROW_INVARIANT, ROW_WHAT, ROW_EXPECTED, ROW_KEY, ROW_COMMAND };
 
-enum { NUMBER_BYTES = 24, COMMAND_ARGUMENTS_MAX = 8 };
+enum { NUMBER_BYTES = 24, COMMAND_ARGUMENTS_MAX = 8, SHARD_LEN = REDIS_SLOT_TAG_LEN + 3 };
 
 struct key_kind {
     const char *prefix; /* of the keys */
@@ -28,6 +28,7 @@ static const struct key_kind KEY_KINDS[] = {
     {.prefix = "server_connections:", .script = CHECK_SCRIPT_SERVER},
     {.prefix = "gateway:", .script = CHECK_SCRIPT_GATEWAY},
     {.prefix = "presence:v_heartbeat", .script = CHECK_SCRIPT_INDEX},
+    {.prefix = "presence:untold", .script = CHECK_SCRIPT_INDEX},
     {.prefix = "presence:online", .script = CHECK_SCRIPT_ONLINE_SETS},
     {.prefix = "presence:incall", .script = CHECK_SCRIPT_ONLINE_SETS},
     {.prefix = "call:", .script = CHECK_SCRIPT_CALL},
@@ -209,6 +210,16 @@ static void on_check_script_run(void *arg, const struct resp_value *reply)
         run_check_script(check, reply->items[ANSWER_NEXT].text);
 }
 
+/* Writes the end of the names of the index and the sets in the key's slot: ":{<tag>}"; empty without a cluster. */
+static struct slice check_shard(const struct key_check *check, char out[SHARD_LEN])
+{
+    if (!redis_is_cluster(check->context->redis->client))
+        return SLICE("");
+    memcpy(out, ":{@@@@}", SHARD_LEN);
+    redis_slot_write_tag(out + 2, redis_slot(checked_key(check)));
+    return (struct slice){out, SHARD_LEN};
+}
+
 /* Takes the check. */
 static void run_check_script(struct key_check *check, struct slice scan_position)
 {
@@ -216,13 +227,13 @@ static void run_check_script(struct key_check *check, struct slice scan_position
     struct check_context *context = check->context;
     char window[NUMBER_BYTES];
     char prefix_len[NUMBER_BYTES];
+    char shard[SHARD_LEN];
     snprintf(window, sizeof(window), "%lld", (long long)context->window_ms);
     snprintf(prefix_len, sizeof(prefix_len), "%zu", strlen(kind->prefix));
     context->redis->outstanding++;
     redis_command(context->redis->client, checked_key(check),
                   REDIS_ARGS(SLICE("EVAL_RO"), slice_of(kind->script), SLICE("1"),
-                             checked_key(check), slice_of(window),
-                             redis_is_cluster(context->redis->client) ? SLICE("1") : SLICE("0"),
+                             checked_key(check), slice_of(window), check_shard(check, shard),
                              slice_of(prefix_len), scan_position, slice_of(kind->type),
                              slice_of(kind->ttl_ms_max), slice_of(kind->value)),
                   on_check_script_run, check);

@@ -59,6 +59,19 @@ struct lease {
      * silent longest, and when it was heard last (wall clock); 0: there is none. */
     struct ulid silent_conn_id;
     int64_t silent_heard_ms;
+    /* For state_open(): the highest version of the user that this gateway knows of; a new version is above it. */
+    int64_t version_min;
+};
+
+/* What a gateway knows of a user, and the store may have lost. */
+struct state_claim {
+    struct slice user_id;
+    struct ulid conn_id; /* a lease of this gateway that has ended */
+    int64_t left_at_ms;  /* wall clock: when; 0: no lease has ended */
+    int64_t version_min; /* the highest version that others were told; 0: none */
+    bool was_connected;  /* others were told that the user is online or away */
+    /* Every gateway has had the time to register its leases, so a user without one has left. */
+    bool is_final;
 };
 
 /* What one operation did to a user. With STATE_UNKNOWN only the user's id is set, with STATE_UNAVAILABLE
@@ -68,6 +81,7 @@ struct state_transition {
     struct presence presence; /* the new presence; user_id is valid until the completion returns */
     int64_t at_ms;            /* wall clock */
     bool was_here;            /* of an opened lease: the user was not offline before */
+    bool undecided;           /* of a claim: it must be made again as the final one */
     /* Of an opened lease: the user had too many, and this one has ended for it. Its gateway must close the
      * connection; an empty gateway id: none has ended. Valid until the completion returns. */
     struct ulid displaced;
@@ -103,6 +117,7 @@ struct state_routes {
     size_t count;
     const struct slice *parked; /* the users who have a parked session (recovery_store.h) */
     size_t parked_count;
+    size_t devices; /* how many leases there are, where a single user was asked for; else 0 */
 };
 
 /* One past transition of a user, for explanations. */
@@ -156,6 +171,8 @@ struct state_store_operations {
                      bool idle, state_transition_done done, void *arg);
     void (*close)(struct state_store *store, struct slice user_id, const struct ulid *conn_id,
                   state_transition_done done, void *arg);
+    void (*settle)(struct state_store *store, const struct state_claim *claim,
+                   state_transition_done done, void *arg);
     void (*read)(struct state_store *store, const struct slice *user_ids, size_t count,
                  state_presences_done done, void *arg);
     void (*set_call)(struct state_store *store, struct slice user_id, bool in_call,
@@ -173,6 +190,8 @@ struct state_store_operations {
                    void *arg);
     void (*put_gateway)(struct state_store *store, const struct gateway_info *info);
     void (*gateways)(struct state_store *store, state_gateways_done done, void *arg);
+    /* NULL: `gateways` is as cheap. */
+    void (*list_gateways)(struct state_store *store, state_gateways_done done, void *arg);
     void (*online)(struct state_store *store, struct slice after, size_t limit,
                    state_online_done done, void *arg);
     void (*count_online)(struct state_store *store, state_count_done done, void *arg);
@@ -217,6 +236,17 @@ static inline void state_close(struct state_store *store, struct slice user_id,
                                const struct ulid *conn_id, state_transition_done done, void *arg)
 {
     store->operations->close(store, user_id, conn_id, done, arg);
+}
+
+/* Reconciles a user with what this gateway knows. A lease that has ended is removed, as state_close() does, and the user was
+ * last seen at that time, also when the store had no record any more: then a user without a lease goes offline, if others
+ * have been told of a connection and nobody has turned the user offline since. A version below the claim's
+ * is raised above it, as a change. Without `is_final` nothing is decided about a user whose leases may be lost. A store that
+ * can lose nothing only ends the lease. */
+static inline void state_settle(struct state_store *store, const struct state_claim *claim,
+                                state_transition_done done, void *arg)
+{
+    store->operations->settle(store, claim, done, arg);
 }
 
 /* Returns each user's presence in the order of `user_ids`; a user without a record is offline, never seen. */
@@ -266,7 +296,9 @@ static inline void state_history(struct state_store *store, struct slice user_id
 }
 
 /* Removes at most `max` expired leases and ended graces; returns one transition for each, changed or not. A
- * user who goes offline by this was last seen at the last heartbeat. */
+ * user who goes offline by this was last seen at the last heartbeat. The next call says that these transitions were told:
+ * publish them before the completion returns. A fleet's store returns a transition again, with the same version, perhaps
+ * to another gateway, when nobody said so. */
 static inline void state_reap(struct state_store *store, size_t max, state_transitions_done done,
                               void *arg)
 {
@@ -291,6 +323,17 @@ static inline void state_put_gateway(struct state_store *store, const struct gat
 static inline void state_gateways(struct state_store *store, state_gateways_done done, void *arg)
 {
     store->operations->gateways(store, done, arg);
+}
+
+/* The same without the numbers of their connections, for who asks every second: costs nothing while no gateway comes, goes
+ * or changes. One that died is listed up to half a window longer. */
+static inline void state_list_gateways(struct state_store *store, state_gateways_done done,
+                                       void *arg)
+{
+    if (store->operations->list_gateways)
+        store->operations->list_gateways(store, done, arg);
+    else
+        store->operations->gateways(store, done, arg);
 }
 
 enum { STATE_ONLINE_PAGE_MAX = 1000, STATE_ONLINE_NEXT_MAX = 192 };

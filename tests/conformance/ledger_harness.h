@@ -137,6 +137,8 @@ const char *harness_dead_letter_put(struct harness *harness, const char *chat, u
                                     const char *reason);
 /* Erases a slice of the user's messages in a chat; "changed": there may be more. */
 const char *harness_erase(struct harness *harness, const char *chat, const char *user);
+const char *harness_former_chats(struct harness *harness, const char *user, const char *after,
+                                 uint32_t limit);
 const char *harness_forget(struct harness *harness, const char *user);
 
 /* Each revocation as user@second; `last_position` is that of the last one. */

@@ -16,6 +16,9 @@ const char *harness_line(struct harness *harness);
 /* The completion of operations whose outcome is only whether something changed. */
 void harness_write_change(void *arg, const struct ledger_change_outcome *outcome);
 
+/* The completion of operations that list ids. */
+void harness_write_ids(void *arg, const struct ledger_ids_outcome *outcome);
+
 /* Splits a list at its commas. Returns the number of items. */
 size_t harness_split(const char *list, struct slice *ids, size_t count_max);
 

@@ -214,3 +214,12 @@ const char *harness_forget(struct harness *harness, const char *user)
     ledger_user_forget(&harness->client, slice_of(user), harness_write_change, harness);
     return harness_line(harness);
 }
+
+const char *harness_former_chats(struct harness *harness, const char *user, const char *after,
+                                 uint32_t limit)
+{
+    ledger_former_chats_list(&harness->client, slice_of(user),
+                             *after ? slice_of(after) : SLICE_NONE, limit, harness_write_ids,
+                             harness);
+    return harness_line(harness);
+}

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static void write_ids(void *arg, const struct ledger_ids_outcome *outcome)
+void harness_write_ids(void *arg, const struct ledger_ids_outcome *outcome)
 {
     if (!harness_begin(arg, outcome->status))
         return;
@@ -226,7 +226,7 @@ const char *harness_contact_requests(struct harness *harness, const char *user,
 
 const char *harness_contacts(struct harness *harness, const char *user)
 {
-    ledger_contacts_list(&harness->client, slice_of(user), write_ids, harness);
+    ledger_contacts_list(&harness->client, slice_of(user), harness_write_ids, harness);
     return harness_line(harness);
 }
 
@@ -258,7 +258,7 @@ const char *harness_unblock(struct harness *harness, const char *user, const cha
 
 const char *harness_blocks(struct harness *harness, const char *user)
 {
-    ledger_blocks_list(&harness->client, slice_of(user), write_ids, harness);
+    ledger_blocks_list(&harness->client, slice_of(user), harness_write_ids, harness);
     return harness_line(harness);
 }
 

@@ -23,6 +23,9 @@
     X(messages_of_a_user_become_tombstones)                                                        \
     X(many_messages_are_erased_in_slices)                                                          \
     X(erased_user_leaves_direct_chats)                                                             \
+    X(chats_that_were_left_are_found_and_erased)                                                   \
+    X(chat_of_a_user_who_came_back_is_not_former)                                                  \
+    X(former_chats_are_paged)                                                                      \
     X(calls_and_last_seen_are_forgotten)                                                           \
     X(application_makes_and_ends_contacts)                                                         \
     X(application_blocks_for_a_user)                                                               \

@@ -204,6 +204,18 @@ struct state_transition harness_close(struct harness *harness, size_t port, stru
     return await_transition(harness, user);
 }
 
+struct state_transition harness_settle(struct harness *harness, size_t port, struct slice user,
+                                       unsigned connection, int64_t left_at_ms)
+{
+    struct state_claim claim = {.user_id = user,
+                                .conn_id = harness_connection(connection),
+                                .left_at_ms = left_at_ms,
+                                .was_connected = true};
+    begin_operation(harness);
+    state_settle(harness->ports[port], &claim, on_transition, harness);
+    return await_transition(harness, user);
+}
+
 struct state_transition harness_set_call(struct harness *harness, size_t port, struct slice user,
                                          bool in_call)
 {

@@ -77,6 +77,10 @@ struct state_transition harness_set_call(struct harness *harness, size_t port, s
 struct state_transition harness_close(struct harness *harness, size_t port, struct slice user,
                                       unsigned connection);
 
+/* Claims that the lease ended at this time, on the wall clock. */
+struct state_transition harness_settle(struct harness *harness, size_t port, struct slice user,
+                                       unsigned connection, int64_t left_at_ms);
+
 /* Opens a lease, makes it idle and closes it, without waiting for an answer in between. The three answers are then
  * in harness->transitions, in this order. */
 void harness_open_idle_close(struct harness *harness, size_t port, struct slice user,

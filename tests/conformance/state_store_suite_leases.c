@@ -113,6 +113,21 @@ void state_store_suite_unknown_lease_changes_nothing(void **state)
     assert_false(harness_renew(harness, 0, ALICE, 1));
 }
 
+void state_store_suite_claim_of_a_departure_ends_its_lease(void **state)
+{
+    struct harness *harness = *state;
+    harness_open(harness, 0, ALICE, 1, false);
+    harness_open(harness, 1, ALICE, 2, false);
+    int64_t left_at_ms = harness_wall_ms(harness) - 10;
+    expect_same(harness_settle(harness, 0, ALICE, 1, left_at_ms), PRESENCE_ONLINE);
+    expect_same(harness_settle(harness, 0, ALICE, 1, left_at_ms), PRESENCE_ONLINE);
+    left_at_ms = harness_wall_ms(harness) - 10;
+    struct state_transition last = harness_settle(harness, 1, ALICE, 2, left_at_ms);
+    expect_changed(last, PRESENCE_OFFLINE);
+    harness_assert_time(harness, last.presence.last_seen_ms, left_at_ms);
+    expect_same(harness_settle(harness, 1, ALICE, 2, left_at_ms), PRESENCE_OFFLINE);
+}
+
 void state_store_suite_lease_of_another_user_is_unknown(void **state)
 {
     enum { OTHERS = 200 }; /* enough that some share a shard with alice */

@@ -13,6 +13,7 @@
     X(lease_may_start_idle)                                                                        \
     X(operations_on_a_lease_take_effect_in_order)                                                  \
     X(unknown_lease_changes_nothing)                                                               \
+    X(claim_of_a_departure_ends_its_lease)                                                         \
     X(lease_of_another_user_is_unknown)                                                            \
     X(repeated_open_refreshes_the_lease)                                                           \
     X(read_keeps_the_order_of_users)                                                               \

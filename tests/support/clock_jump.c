@@ -5,9 +5,11 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/time.h>
 #include <time.h>
 
 int clock_gettime(clockid_t id, struct timespec *out);
+int gettimeofday(struct timeval *restrict out, void *restrict zone);
 
 static long jump_seconds(void)
 {
@@ -38,4 +40,14 @@ int clock_gettime(clockid_t id, struct timespec *out)
     if (result == 0 && id == CLOCK_REALTIME)
         out->tv_sec += jump_seconds();
     return result;
+}
+
+int gettimeofday(struct timeval *restrict out, void *restrict zone)
+{
+    struct timespec now;
+    (void)zone;
+    if (clock_gettime(CLOCK_REALTIME, &now) != 0)
+        return -1;
+    *out = (struct timeval){now.tv_sec, now.tv_nsec / 1000};
+    return 0;
 }

@@ -6,8 +6,8 @@ lives_at_most(key, HOUR, 'cache_ttl_bounded')
 local record = redis.call('HMGET', key, 'id', 'claim', 'state', 'caller', 'callee', 'unheard')
 local id, claim, state = record[1], record[2], record[3]
 if state == 'ended' then return answer end
-local shard = cluster and string.match(name, '^({%d+}:)') or ''
-if not id or not claim or LIVES[state or ''] == nil or shard .. id ~= name then
+local place = cluster and string.match(name, '^({%d+}:)') or ''
+if not id or not claim or LIVES[state or ''] == nil or place .. id ~= name then
   found('well_formed', key .. ' is not a call')
   return answer
 end
@@ -15,7 +15,7 @@ for _, field in ipairs({'due_at', 'caller_due_at', 'callee_due_at', 'started_at'
   local time = redis.call('HGET', key, field)
   if time and not string.match(time, TIME) then found('well_formed', key .. ': ' .. field .. ' is not a time') end
 end
-local index = 'calls:due' .. (cluster and ':' .. string.sub(shard, 1, -2) or '')
+local index = 'calls:due' .. (cluster and ':' .. string.sub(place, 1, -2) or '')
 if not is(index, 'zset') or not redis.call('ZSCORE', index, id) then
   found('calls_end', index .. ' lacks ' .. id .. ', so it would never end')
 end

@@ -25,7 +25,7 @@ if cluster then
   local mark = 'connection_user:' .. id
   found_unless('conn_id_uniqueness', mark .. ' does not name ' .. owner, owner, mark, 'GET', mark)
 end
-local index = 'presence:v_heartbeat' .. (cluster and shard_of(owner) or '')
+local index = 'presence:v_heartbeat' .. shard
 found_unless('zombie_prevention', index .. ' lacks ' .. id .. ', so nobody would notice its end', '*', index,
   'ZSCORE', index, id .. ':' .. owner)
 return answer

@@ -1,14 +1,16 @@
 -- The beginning of every script of `rollcall check`. A script checks one key and the keys that belong to it at one
 -- instant. EVAL_RO makes sure that nothing is written.
 --
--- KEYS[1]: the key. ARGV: lease window in ms, '1' on a cluster, length of the key's prefix in bytes, scan position
+-- KEYS[1]: the key. ARGV: lease window in ms, the end of the names of the index and sets of the key's slot ('' without
+-- a cluster), length of the key's prefix in bytes, scan position
 -- at which the check of a large value continues ('0' at first).
 --
 -- Returns {next scan position or '0', users, connections, rows…}. A row {invariant, what is wrong} is a violation.
 -- A row {invariant, what is wrong, expected, key, command…} is a violation unless the command, sent to the key's
 -- server, returns what is expected ('*': anything, '+': a number above 0); this is how other slots of a cluster are read.
 -- The text of what is wrong contains no number that changes by itself, so that the next round finds the same text.
-local key, window, cluster = KEYS[1], tonumber(ARGV[1]), ARGV[2] == '1'
+local key, window, cluster = KEYS[1], tonumber(ARGV[1]), ARGV[2] ~= ''
+local shard = ARGV[2]
 local name, scan_position = string.sub(key, tonumber(ARGV[3]) + 1), ARGV[4]
 local RECORD_EXTRA = 5000 -- how much longer the presence record lives than the leases
 local PAGE = 100
@@ -31,14 +33,6 @@ local function name_of(user)
     user = string.gsub(string.gsub(user, '%%', '%%25'), '}', '%%7D')
   end
   return '{' .. user .. '}'
-end
-
--- Returns a user's shard of a cluster's index and sets: FNV-1a modulo 16, for which the low bits are enough
--- (store/redis/state/redis_state_shards.c has the whole hash).
-local function shard_of(user)
-  local hash = 5
-  for at = 1, #user do hash = bit.bxor(hash, string.byte(user, at)) % 16 * 3 % 16 end
-  return ':{' .. hash .. '}'
 end
 
 -- Returns whether the key exists with the expected type. Reports another type.

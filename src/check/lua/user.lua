@@ -97,7 +97,7 @@ elseif live == 0 and status ~= 'offline' and not lingers then
   found('presence_derives_from_connections', presence .. ' is ' .. status .. ', but no connection lives')
 end
 if live > 0 and status ~= 'offline' and id_of_user then
-  local online = 'presence:online' .. (cluster and shard_of(id_of_user) or '')
+  local online = 'presence:online' .. shard
   found_unless('presence_derives_from_connections', online .. ' lacks ' .. name .. ', who is ' .. status, '1', online,
     'SISMEMBER', online, id_of_user)
 end

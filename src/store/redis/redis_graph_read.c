@@ -25,6 +25,7 @@ enum {
 /* The contacts that belong to one shard of the online set. */
 struct graph_shard {
     struct graph_read *read;
+    unsigned number;
     size_t first; /* index of the first contact; contacts are sorted by shard */
     size_t count;
 };
@@ -35,7 +36,8 @@ struct graph_read {
     void *arg;
     struct graph_lookup lookup;
     size_t waiting; /* shards that have not answered, and one while the queries are being sent */
-    struct graph_shard shards[REDIS_STATE_SHARDS];
+    struct graph_shard *shards; /* those with contacts; NULL on a single server */
+    size_t shard_count;
     struct slice ids[];
 };
 
@@ -135,6 +137,7 @@ static void end_graph_shard(struct graph_read *read)
         if (read->ids[i].data)
             read->ids[contacts->count++] = read->ids[i];
     read->done(read->arg, STATE_OK, &read->lookup);
+    free(read->shards);
     free(read);
 }
 
@@ -148,31 +151,44 @@ static void on_shard_online_contacts(void *arg, const struct resp_value *reply)
     end_graph_shard(shard->read);
 }
 
+struct graph_place {
+    unsigned shard;
+    struct slice id;
+};
+
+static int compare_graph_places(const void *left, const void *right)
+{
+    const struct graph_place *a = left, *b = right;
+    return (a->shard > b->shard) - (a->shard < b->shard);
+}
+
 /* Returns false when out of memory. */
 static bool sort_contacts_by_shard(struct graph_read *read)
 {
-    struct id_list *contacts = &read->lookup.graph.contacts;
-    size_t starts[REDIS_STATE_SHARDS] = {0}, at = 0;
-    struct slice *unsorted = malloc((contacts->count + 1) * sizeof(*unsorted));
-    if (!unsorted)
+    size_t count = read->lookup.graph.contacts.count;
+    struct graph_place *places = malloc((count + 1) * sizeof(*places));
+    read->shards = malloc((count + 1) * sizeof(*read->shards));
+    if (!places || !read->shards) {
+        free(places);
         return false;
-    for (size_t i = 0; i < contacts->count; i++)
-        read->shards[redis_state_shard(read->ids[i])].count++;
-    for (size_t i = 0; i < REDIS_STATE_SHARDS; i++) {
-        read->shards[i].read = read;
-        read->shards[i].first = starts[i] = at;
-        at += read->shards[i].count;
     }
-    memcpy(unsorted, read->ids, contacts->count * sizeof(*unsorted));
-    for (size_t i = 0; i < contacts->count; i++)
-        read->ids[starts[redis_state_shard(unsorted[i])]++] = unsorted[i];
-    free(unsorted);
+    for (size_t i = 0; i < count; i++)
+        places[i] = (struct graph_place){redis_state_shard(read->ids[i]), read->ids[i]};
+    qsort(places, count, sizeof(*places), compare_graph_places);
+    for (size_t i = 0; i < count; i++) {
+        struct graph_shard *last = read->shards + read->shard_count - 1;
+        read->ids[i] = places[i].id;
+        if (read->shard_count > 0 && last->number == places[i].shard)
+            last->count++;
+        else
+            read->shards[read->shard_count++] = (struct graph_shard){read, places[i].shard, i, 1};
+    }
+    free(places);
     return true;
 }
 
 /* Without memory for the command, the shard counts as out of reach. */
-static void query_online_contacts(struct redis_client *client, struct graph_shard *shard,
-                                  unsigned number)
+static void query_online_contacts(struct redis_client *client, struct graph_shard *shard)
 {
     enum { ARGUMENTS_FIRST = 2 };
     char key[REDIS_KEY_BYTES_MAX];
@@ -180,7 +196,7 @@ static void query_online_contacts(struct redis_client *client, struct graph_shar
     if (!arguments)
         return;
     arguments[0] = SLICE("SMISMEMBER");
-    arguments[1] = redis_state_shard_key(key, REDIS_GRAPH_ONLINE, number);
+    arguments[1] = redis_state_shard_key(key, REDIS_GRAPH_ONLINE, shard->number);
     memcpy(arguments + ARGUMENTS_FIRST, shard->read->ids + shard->first,
            shard->count * sizeof(*arguments));
     shard->read->waiting++;
@@ -207,8 +223,7 @@ void redis_graph_read(const struct resp_value *reply, struct redis_client *clien
     read->done = done;
     read->arg = arg;
     if (redis_is_cluster(client) && sort_contacts_by_shard(read))
-        for (unsigned i = 0; i < REDIS_STATE_SHARDS; i++)
-            if (read->shards[i].count)
-                query_online_contacts(client, &read->shards[i], i);
+        for (size_t i = 0; i < read->shard_count; i++)
+            query_online_contacts(client, &read->shards[i]);
     end_graph_shard(read);
 }

@@ -57,23 +57,10 @@ static void write_recovery_event(struct buffer *out, const struct recovery_event
 
 /* ---- parking ---- */
 
-void redis_recovery_note_recent(struct redis_recovery *recovery, struct slice user_id)
-{
-    uint64_t hash = hash_key_hash(&recovery->key, user_id);
-    recovery->recent_until_ms = redis_recovery_now_ms(recovery) + REDIS_RECOVERY_RECENT_MS;
-    recovery->recent[hash % REDIS_RECOVERY_RECENT_MAX] =
-        (struct redis_recovery_recent){hash, recovery->recent_until_ms};
-}
-
 static bool redis_recovery_expects(struct recovery_store *store, struct slice user_id)
 {
     struct redis_recovery *recovery = redis_recovery_of(store);
-    if (redis_recovery_now_ms(recovery) >= recovery->recent_until_ms)
-        return false;
-    uint64_t hash = hash_key_hash(&recovery->key, user_id);
-    const struct redis_recovery_recent *recent =
-        &recovery->recent[hash % REDIS_RECOVERY_RECENT_MAX];
-    return recent->user_hash == hash && redis_recovery_now_ms(recovery) < recent->until_ms;
+    return recovery_local_expects(&recovery->local, user_id, redis_recovery_now_ms(recovery));
 }
 
 /* Nobody waits for the reply: a session that was not parked is not recovered. */
@@ -121,7 +108,7 @@ static void redis_recovery_park(struct recovery_store *store, const struct parke
         arguments.items[arguments.count++] = (struct slice){at, len};
         at += len;
     }
-    redis_recovery_note_recent(recovery, session->user_id);
+    recovery_local_note(&recovery->local, session->user_id, redis_recovery_now_ms(recovery));
     if (!arguments.events.failed)
         redis_recovery_run(recovery, session->user_id,
                            (struct redis_args){arguments.items, arguments.count}, on_session_parked,
@@ -143,33 +130,81 @@ static void redis_recovery_invalidate(struct recovery_store *store)
     redis_recovery_of(store)->invalidated_at_ms = redis_recovery_now_ms(redis_recovery_of(store));
 }
 
+/* One append to the sessions of several users. */
+struct append_operation {
+    struct redis_recovery *recovery;
+    redis_recovery_append_done done;
+    void *arg;
+    size_t waiting;
+    bool all;
+};
+
+static void end_recovery_append(struct append_operation *operation)
+{
+    if (--operation->waiting)
+        return;
+    if (operation->done)
+        operation->done(operation->arg, operation->all);
+    free(operation);
+}
+
 static void on_event_appended(void *arg, const struct resp_value *reply)
 {
-    struct redis_recovery *recovery = arg;
-    if (!redis_store_is_integer(reply))
+    struct append_operation *operation = arg;
+    struct redis_recovery *recovery = operation->recovery;
+    if (!redis_store_is_integer(reply)) {
+        operation->all = false;
         redis_recovery_invalidate(&recovery->store);
+    }
+    end_recovery_append(operation);
     redis_recovery_end(recovery);
+}
+
+static void run_append(struct append_operation *operation, const struct slice *user_ids,
+                       size_t count, const struct recovery_event *event)
+{
+    struct redis_recovery *recovery = operation->recovery;
+    struct redis_store_number time;
+    struct buffer text = BUFFER_INIT;
+    write_recovery_event(&text, event);
+    if (text.failed) {
+        operation->all = false;
+        redis_recovery_invalidate(&recovery->store);
+    }
+    for (size_t i = 0; i < count && !text.failed; i++) {
+        operation->waiting++;
+        redis_recovery_run(recovery, user_ids[i],
+                           REDIS_ARGS(SLICE("append"),
+                                      redis_store_time(&time, recovery->options.script_clock),
+                                      buffer_slice(&text)),
+                           on_event_appended, operation);
+    }
+    buffer_free(&text);
+}
+
+void redis_recovery_append_to(struct recovery_store *store, const struct slice *user_ids,
+                              size_t count, const struct recovery_event *event,
+                              redis_recovery_append_done done, void *arg)
+{
+    struct redis_recovery *recovery = redis_recovery_of(store);
+    struct append_operation *operation = malloc(sizeof(*operation));
+    for (size_t i = 0; i < count; i++)
+        recovery_local_add(&recovery->local, user_ids[i], event);
+    if (!operation) {
+        redis_recovery_invalidate(store);
+        if (done)
+            done(arg, false);
+        return;
+    }
+    *operation = (struct append_operation){recovery, done, arg, 1, true};
+    run_append(operation, user_ids, count, event);
+    end_recovery_append(operation);
 }
 
 static void redis_recovery_append(struct recovery_store *store, const struct slice *user_ids,
                                   size_t count, const struct recovery_event *event)
 {
-    struct redis_recovery *recovery = redis_recovery_of(store);
-    struct redis_store_number time;
-    struct buffer text = BUFFER_INIT;
-    write_recovery_event(&text, event);
-    if (text.failed)
-        redis_recovery_invalidate(store);
-    for (size_t i = 0; i < count; i++) {
-        redis_recovery_add_to_takes(recovery, user_ids[i], event);
-        if (!text.failed)
-            redis_recovery_run(recovery, user_ids[i],
-                               REDIS_ARGS(SLICE("append"),
-                                          redis_store_time(&time, recovery->options.script_clock),
-                                          buffer_slice(&text)),
-                               on_event_appended, recovery);
-    }
-    buffer_free(&text);
+    redis_recovery_append_to(store, user_ids, count, event, NULL, NULL);
 }
 
 /* ---- making and freeing ---- */
@@ -186,7 +221,7 @@ static void redis_recovery_free(struct recovery_store *store)
 {
     struct redis_recovery *recovery = redis_recovery_of(store);
     redis_unobserve(&recovery->observer);
-    redis_recovery_end_takes(recovery);
+    recovery_local_end(&recovery->local);
     recovery->is_freed = true;
     if (recovery->pending == 0)
         free(recovery);
@@ -209,11 +244,10 @@ struct recovery_store *redis_recovery_make(const struct redis_recovery_options *
         return NULL;
     recovery->store = (struct recovery_store){.operations = &OPERATIONS, .is_shared = true};
     recovery->options = *options;
-    hash_key_init(&recovery->key, options->hash_seed);
+    recovery_local_init(&recovery->local, options->hash_seed);
     recovery->keys.cluster = redis_is_cluster(options->client);
     recovery->invalidated_at_ms = -1;
     recovery->observer.on_availability_changed = on_recovery_availability_changed;
-    list_init(&recovery->takes);
     if (!redis_script_init(&recovery->script, slice_of(REDIS_LUA_RECOVERY))) {
         free(recovery);
         return NULL;

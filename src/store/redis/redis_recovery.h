@@ -10,11 +10,7 @@
  * received a broadcast (recovery_invalidate()) recovers no session that was parked before that moment. When Redis is
  * out of reach or its reply is malformed, there is nothing to recover.
  *
- * This worker's own part, in memory:
- *   - the users whom it parked within the last REDIS_RECOVERY_RECENT_MS, so that it appends events that arrive late for
- *     them. It is a table of keyed hashes of fixed size, in which a newer user replaces an older one, so a few late events may
- *     be missed;
- *   - the events that arrive while a session is being taken, within the limits of one session.
+ * This worker's own part, in memory, is recovery_local.h's.
  */
 #ifndef ROLLCALL_STORE_REDIS_REDIS_RECOVERY_H
 #define ROLLCALL_STORE_REDIS_REDIS_RECOVERY_H
@@ -22,8 +18,6 @@
 #include "base/clock.h"
 #include "redis/redis_client.h"
 #include "store/recovery_store.h"
-
-enum { REDIS_RECOVERY_RECENT_MS = 10000, REDIS_RECOVERY_RECENT_MAX = 2048 };
 
 struct redis_recovery_options {
     struct redis_client *client;      /* borrowed for the store's life */
@@ -36,5 +30,20 @@ struct redis_recovery_options {
 /* Creates one worker's store. Returns NULL when out of memory. Freeing it completes every pending take with nothing to
  * recover. */
 struct recovery_store *redis_recovery_make(const struct redis_recovery_options *options);
+
+/* ---- for an aggregator, which stores for others ---- */
+
+/* `all` says that the event was appended for every user, as far as Redis answers. */
+typedef void (*redis_recovery_append_done)(void *arg, bool all);
+
+/* As recovery_append(); `done` runs exactly once, possibly before it returns. */
+void redis_recovery_append_to(struct recovery_store *store, const struct slice *user_ids,
+                              size_t count, const struct recovery_event *event,
+                              redis_recovery_append_done done, void *arg);
+
+/* As recovery_take(), for a gateway that has missed events until `missed_ms` ago; negative: it never has. */
+void redis_recovery_take_since(struct recovery_store *store, struct slice user_id, struct slice pid,
+                               uint64_t offset, int64_t missed_ms, recovery_take_done done,
+                               void *arg);
 
 #endif

@@ -2,13 +2,12 @@
  * The parts of the recovery store on Redis:
  *
  *   redis_recovery.c       parking and appending; making and freeing the store
- *   redis_recovery_take.c  taking a session, and the events that arrive meanwhile
+ *   redis_recovery_take.c  taking a session
  */
 #ifndef ROLLCALL_STORE_REDIS_REDIS_RECOVERY_INTERNAL_H
 #define ROLLCALL_STORE_REDIS_REDIS_RECOVERY_INTERNAL_H
 
-#include "base/hash_key.h"
-#include "base/list.h"
+#include "store/recovery_local.h"
 #include "store/redis/redis_keys.h"
 #include "store/redis/redis_recovery.h"
 #include "store/redis/redis_store.h"
@@ -20,12 +19,6 @@ struct redis_recovery_hex {
     char text[REDIS_RECOVERY_HEX_DIGITS + 1];
 };
 
-/* A user for whom late events may arrive. */
-struct redis_recovery_recent {
-    uint64_t user_hash;
-    int64_t until_ms;
-};
-
 struct redis_recovery {
     struct recovery_store store;
     struct redis_recovery_options options;
@@ -35,10 +28,7 @@ struct redis_recovery {
     size_t pending; /* scripts; the last one frees a store that its owner has freed */
     bool is_freed;
     int64_t invalidated_at_ms; /* events may have been missed until then; -1: never */
-    struct hash_key key;       /* of the hashes in `recent` */
-    int64_t recent_until_ms;   /* when the last entry of `recent` expires */
-    struct redis_recovery_recent recent[REDIS_RECOVERY_RECENT_MAX];
-    struct list takes; /* pending ones (redis_recovery_take.c) */
+    struct recovery_local local;
 };
 
 struct redis_recovery *redis_recovery_of(struct recovery_store *store);
@@ -51,21 +41,11 @@ void redis_recovery_run(struct redis_recovery *recovery, struct slice user_id,
                         struct redis_args arguments, redis_reply_done done, void *arg);
 void redis_recovery_end(struct redis_recovery *recovery);
 
-/* From now on late events may arrive for this user. */
-void redis_recovery_note_recent(struct redis_recovery *recovery, struct slice user_id);
-
 struct slice redis_recovery_write_hex(struct redis_recovery_hex *hex, uint64_t number);
 
 /* ---- redis_recovery_take.c ---- */
 
 void redis_recovery_take(struct recovery_store *store, struct slice user_id, struct slice pid,
                          uint64_t offset, recovery_take_done done, void *arg);
-
-/* Adds an event that arrived for a user to the user's pending takes. */
-void redis_recovery_add_to_takes(struct redis_recovery *recovery, struct slice user_id,
-                                 const struct recovery_event *event);
-
-/* Completes all pending takes with nothing to recover. */
-void redis_recovery_end_takes(struct redis_recovery *recovery);
 
 #endif

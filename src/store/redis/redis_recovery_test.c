@@ -1,5 +1,6 @@
 /* The recovery store on Redis, on a single server and on a cluster: the suite of all backends, and tests of its own. */
 #include "conformance/recovery_store_suite.h"
+#include "store/recovery_local.h"
 #include "store/redis/redis_recovery.h"
 #include "store/redis/state/redis_state.h"
 #include "support/redis_fleet.h"
@@ -164,7 +165,7 @@ static void late_events_are_expected_for_a_while_after_parking(void **state)
 {
     struct fixture *fixture = *state;
     park_session(fixture);
-    pass(fixture->fleet, REDIS_RECOVERY_RECENT_MS - 1);
+    pass(fixture->fleet, RECOVERY_RECENT_MS - 1);
     assert_true(recovery_expects(fixture->store, SLICE("ann")));
     pass(fixture->fleet, 1);
     assert_false(recovery_expects(fixture->store, SLICE("ann")));

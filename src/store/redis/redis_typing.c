@@ -133,6 +133,47 @@ static void on_typing_stopped(void *arg, const struct resp_value *reply)
                            ok && reply->integer == 1);
 }
 
+/* A stop of all devices, which every message is. */
+struct typing_check {
+    struct typing_operation *operation;
+    struct slice chat_id;
+    struct slice user_id;
+    char bytes[];
+};
+
+/* Most senders have no notice, and then there is nothing to stop. A notice that starts after this reply belongs to the
+ * next message. */
+static void on_typing_notice_checked(void *arg, const struct resp_value *reply)
+{
+    struct typing_check *check = arg;
+    bool has_none = redis_store_is_integer(reply) && reply->integer == 0;
+    if (has_none || !reply || check->operation->typing->is_freed)
+        on_typing_stopped(check->operation, has_none ? reply : NULL);
+    else
+        run_typing_update(check->operation->typing, "stop", check->chat_id, check->user_id, NULL,
+                          on_typing_stopped, check->operation);
+    free(check);
+}
+
+/* Returns false when out of memory. */
+static bool check_typing_notice(struct typing_operation *operation, struct slice chat_id,
+                                struct slice user_id)
+{
+    struct typing_check *check = malloc(sizeof(*check) + chat_id.len + user_id.len);
+    char text[REDIS_KEY_BYTES_MAX];
+    if (!check)
+        return false;
+    *check = (struct typing_check){.operation = operation,
+                                   .chat_id = {check->bytes, chat_id.len},
+                                   .user_id = {check->bytes + chat_id.len, user_id.len}};
+    memcpy(check->bytes, chat_id.data, chat_id.len);
+    memcpy(check->bytes + chat_id.len, user_id.data, user_id.len);
+    struct slice key = redis_key_plain(text, "typing:r:", chat_id);
+    redis_command(operation->typing->options.client, key,
+                  REDIS_ARGS(SLICE("HEXISTS"), key, user_id), on_typing_notice_checked, check);
+    return true;
+}
+
 static void redis_typing_stop(struct typing_store *store, struct slice chat_id,
                               struct slice user_id, const struct ulid *conn_id,
                               typing_stop_done done, void *arg)
@@ -144,6 +185,8 @@ static void redis_typing_stop(struct typing_store *store, struct slice chat_id,
         return;
     }
     operation->done.stopped = done;
+    if (!conn_id && check_typing_notice(operation, chat_id, user_id))
+        return;
     run_typing_update(typing, "stop", chat_id, user_id, conn_id, on_typing_stopped, operation);
 }
 

@@ -115,7 +115,7 @@ static bool stop_typing(struct redis_fleet *fleet, struct typing_store *store, c
 {
     struct answers answers = {0};
     typing_store_stop(store, slice_of(chat), slice_of(user), NULL, on_stopped, &answers);
-    redis_fleet_settle(fleet, 1);
+    redis_fleet_settle(fleet, 2);
     assert_int_equal(answers.count - answers.unavailable - answers.unknown, 1);
     return answers.stopped;
 }

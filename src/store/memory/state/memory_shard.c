@@ -300,10 +300,10 @@ static bool end_memory_lease(struct memory_shard *shard, struct memory_lease *le
     return update_user_presence(shard, user, cause, now);
 }
 
-bool memory_shard_close(struct memory_shard *shard, struct memory_lease *lease,
+bool memory_shard_close(struct memory_shard *shard, struct memory_lease *lease, int64_t left_at_ms,
                         const struct clock *now)
 {
-    return end_memory_lease(shard, lease, now->wall_ms, MEMORY_DISCONNECTED, now);
+    return end_memory_lease(shard, lease, left_at_ms, MEMORY_DISCONNECTED, now);
 }
 
 bool memory_shard_reap_one(struct memory_shard *shard, const struct clock *now,

@@ -91,7 +91,7 @@ void memory_shard_renew(struct memory_shard *shard, struct memory_lease *lease,
                         int64_t last_heartbeat_ms, const struct clock *now);
 bool memory_shard_set_idle(struct memory_shard *shard, struct memory_lease *lease, bool idle,
                            const struct clock *now);
-bool memory_shard_close(struct memory_shard *shard, struct memory_lease *lease,
+bool memory_shard_close(struct memory_shard *shard, struct memory_lease *lease, int64_t left_at_ms,
                         const struct clock *now);
 bool memory_shard_set_call(struct memory_shard *shard, struct memory_user *user, bool in_call,
                            const struct clock *now);

@@ -63,7 +63,7 @@ static bool displace_memory_lease(struct memory_state_port *port, struct memory_
     const struct gateway_slot *gateway = &port->state->gateways[lease->gateway];
     transition->displaced = lease->conn_id;
     transition->displaced_gateway = (struct slice){gateway->id, gateway->id_len};
-    return memory_shard_close(shard, lease, port->clock);
+    return memory_shard_close(shard, lease, port->clock->wall_ms, port->clock);
 }
 
 static void memory_state_open(struct state_store *store, const struct lease *lease,
@@ -128,8 +128,10 @@ static void memory_state_set_idle(struct state_store *store, struct slice user_i
     done(arg, STATE_OK, &transition);
 }
 
-static void memory_state_close(struct state_store *store, struct slice user_id,
-                               const struct ulid *conn_id, state_transition_done done, void *arg)
+/* Ends a lease; the user was seen last at this time. */
+static void memory_state_end(struct state_store *store, struct slice user_id,
+                             const struct ulid *conn_id, int64_t left_at_ms,
+                             state_transition_done done, void *arg)
 {
     struct memory_state_port *port = memory_state_port_of(store);
     char id[USER_ID_BYTES_MAX];
@@ -139,12 +141,26 @@ static void memory_state_close(struct state_store *store, struct slice user_id,
     struct memory_lease *lease = memory_shard_lease_of(shard, user_id, conn_id);
     if (lease) {
         struct memory_user *user = lease->user;
-        bool changed = memory_shard_close(shard, lease, port->clock);
+        bool changed = memory_shard_close(shard, lease, left_at_ms, port->clock);
         transition = copy_transition(user, changed, port->clock->wall_ms, id);
         memory_shard_trim(shard);
     }
     memory_state_unlock(shard);
     done(arg, STATE_OK, &transition);
+}
+
+static void memory_state_close(struct state_store *store, struct slice user_id,
+                               const struct ulid *conn_id, state_transition_done done, void *arg)
+{
+    int64_t now_ms = memory_state_port_of(store)->clock->wall_ms;
+    memory_state_end(store, user_id, conn_id, now_ms, done, arg);
+}
+
+/* A claim without a connection has nothing to end. */
+static void memory_state_settle(struct state_store *store, const struct state_claim *claim,
+                                state_transition_done done, void *arg)
+{
+    memory_state_end(store, claim->user_id, &claim->conn_id, claim->left_at_ms, done, arg);
 }
 
 static void memory_state_set_call(struct state_store *store, struct slice user_id, bool in_call,
@@ -203,6 +219,7 @@ static const struct state_store_operations MEMORY_STATE_OPERATIONS = {
     .renew = memory_state_renew,
     .set_idle = memory_state_set_idle,
     .close = memory_state_close,
+    .settle = memory_state_settle,
     .read = memory_state_read,
     .set_call = memory_state_set_call,
     .routes = memory_state_routes,

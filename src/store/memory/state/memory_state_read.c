@@ -26,7 +26,8 @@ struct gateway_bits {
     uint64_t words[MEMORY_GATEWAYS_MAX / 64];
 };
 
-static struct gateway_bits find_user_gateways(struct memory_state *state, struct slice user_id)
+static struct gateway_bits find_user_gateways(struct memory_state *state, struct slice user_id,
+                                              size_t *leases)
 {
     struct gateway_bits bits = {0};
     struct memory_shard *shard = memory_state_lock_user(state, user_id);
@@ -35,6 +36,7 @@ static struct gateway_bits find_user_gateways(struct memory_state *state, struct
     for (; at && at != &user->leases; at = at->next) {
         uint16_t number = CONTAINER_OF(at, struct memory_lease, of_user)->gateway;
         bits.words[number / 64] |= 1ULL << (number % 64);
+        ++*leases;
     }
     memory_state_unlock(shard);
     return bits;
@@ -49,8 +51,9 @@ void memory_state_routes(struct state_store *store, const struct slice *user_ids
     struct slice *users = NULL;
     size_t route_count = 0;
     size_t places = 0;
+    size_t leases = 0;
     for (size_t i = 0; bits && i < count; i++) {
-        bits[i] = find_user_gateways(state, user_ids[i]);
+        bits[i] = find_user_gateways(state, user_ids[i], &leases);
         for (size_t word = 0; word < MEMORY_GATEWAYS_MAX / 64; word++)
             places += (size_t)__builtin_popcountll(bits[i].words[word]);
     }
@@ -73,7 +76,9 @@ void memory_state_routes(struct state_store *store, const struct slice *user_ids
                 {state->gateways[i].id, state->gateways[i].id_len}, next, found};
         next += found;
     }
-    done(arg, STATE_OK, &(struct state_routes){.items = routes, .count = route_count});
+    done(arg, STATE_OK,
+         &(struct state_routes){
+             .items = routes, .count = route_count, .devices = count == 1 ? leases : 0});
     free(bits);
     free(users);
 }

@@ -4,13 +4,11 @@
 -- first), its connection is removed from the gateway's set. Such a lease stays in the index: its open may still be
 -- under way on a connection that was lost, and then a reaper must find it later.
 select_user(ARGV[4])
-mend_user()
 local conn = ARGV[5]
 local key = connection_key(conn)
-mend(key, 'hash')
-if redis.call('SISMEMBER', user_connections, conn) == 0 then
+if call('SISMEMBER', user_connections, conn) == 0 then
   local result = no_transition()
-  if redis.call('EXISTS', key) == 0 then
+  if call('EXISTS', key) == 0 then
     if not cluster then redis.pcall('SREM', 'server_connections:' .. ARGV[6], conn) end
     result[10] = ARGV[6]
   end

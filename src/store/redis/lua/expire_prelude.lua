@@ -3,27 +3,27 @@
 -- the ms after which to try again; or nil and nil when there is nothing to end.
 local function expire(conn, due)
   if conn == '' then
-    local record = redis.call('HMGET', user_presence, 'linger_until', 'left_at', 'version')
+    local record = call('HMGET', user_presence, 'linger_until', 'left_at', 'version')
     local until_ms = time_ms(record[1])
-    if until_ms == 0 or redis.call('SCARD', user_connections) > 0 then return nil, nil end
+    if until_ms == 0 or call('SCARD', user_connections) > 0 then return nil, nil end
     if until_ms > now then return nil, until_ms - now end
     return go_offline(parse_version(record[3]), parse_time_text(record[2]) or time_text(due - grace), 'grace over')
   end
-  local left_ms = redis.call('PTTL', connection_key(conn))
+  local left_ms = call('PTTL', connection_key(conn))
   if left_ms == -1 then
-    redis.call('PEXPIRE', connection_key(conn), window)
+    call('PEXPIRE', connection_key(conn), window)
     left_ms = window
   end
   if left_ms > 0 then return nil, left_ms end
-  local seen = settle_leases()
-  if redis.call('ZCOUNT', user_leases, '-inf', now) == 0 and redis.call('SREM', user_connections, conn) == 1 then
+  local seen = settle_leases(true)
+  if call('ZCOUNT', user_leases, '-inf', now) == 0 and call('SREM', user_connections, conn) == 1 then
     survey_leases() -- its record is gone before its time
   end
   seen = time_text(math.max(seen or 0, due - window))
   local assumed = 'offline'
-  if redis.call('ZCARD', user_leases) == 0 then
+  if call('ZCARD', user_leases) == 0 then
     -- Where the presence record expired first, readers already see offline, but nobody has published it yet.
-    local published = parse_time_text(redis.call('GET', last_seen) or '')
+    local published = parse_time_text(call('GET', last_seen) or '')
     assumed = published and published >= seen and 'offline' or 'online'
   end
   return update_presence(seen, 'expired', assumed)

@@ -1,17 +1,15 @@
 -- Marks a connection as idle or active. ARGV[4..6]: the user, conn_id, '1' or '0'. An unknown lease changes nothing.
 select_user(ARGV[4])
-mend_user()
 local key = connection_key(ARGV[5])
-mend(key, 'hash')
-if redis.call('SISMEMBER', user_connections, ARGV[5]) == 0 or redis.call('EXISTS', key) == 0 then
+if call('SISMEMBER', user_connections, ARGV[5]) == 0 or call('EXISTS', key) == 0 then
   return no_transition()
 end
 settle_leases()
-local before = redis.call('HMGET', key, 'idle', 'server_id')
+local before = call('HMGET', key, 'idle', 'server_id')
 if before[2] and before[1] ~= ARGV[6] then
   local member = lease_member(ARGV[5], before[1], before[2])
-  local due = redis.call('ZSCORE', user_leases, member)
-  redis.call('HSET', key, 'idle', ARGV[6])
+  local due = call('ZSCORE', user_leases, member)
+  call('HSET', key, 'idle', ARGV[6])
   if due then -- first the new one: a key that is emptied in between would come back without its lifetime
     count_lease(ARGV[5], ARGV[6], before[2], due)
     uncount_lease(member)

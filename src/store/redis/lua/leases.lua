@@ -6,6 +6,10 @@ local found, ids, wanted, max = {}, {}, ARGV[5], tonumber(ARGV[6])
 if wanted == '' then
   local members = redis.pcall('ZREVRANGE', user_leases, 0, max - 1)
   for i, member in ipairs(members.err and {} or members) do ids[i] = string.match(member, '^%S+') end
+  if #ids == 0 then -- only users with several leases have an order of them
+    ids = redis.pcall('SMEMBERS', user_connections)
+    if ids.err or #ids > max then ids = {} end
+  end
 elseif redis.pcall('SISMEMBER', user_connections, wanted) == 1 then
   ids = {wanted}
 end

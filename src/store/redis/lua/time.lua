@@ -1,25 +1,5 @@
--- Precedes the scripts that store times. A time in Redis is a text: RFC 3339 in UTC with milliseconds, so that texts
--- sort as times do. Days are counted as in Howard Hinnant's paper: years begin with March, in eras of 400 years.
+-- Follows time_text.lua in the scripts that also read times.
 local TIME_MAX = 253402300799999 -- the last millisecond of the year 9999
-local DAY_MS = 86400000
-local ERA_DAYS = 146097
-local EPOCH_DAYS = 719468 -- from the first of March of the year 0 to 1970
-
-local function time_text(ms)
-  local days = math.floor(ms / DAY_MS)
-  local rest = ms - days * DAY_MS
-  local z = days + EPOCH_DAYS
-  local era = math.floor(z / ERA_DAYS)
-  local doe = z - era * ERA_DAYS
-  local yoe = math.floor((doe - math.floor(doe / 1460) + math.floor(doe / 36524) - math.floor(doe / 146096)) / 365)
-  local doy = doe - (365 * yoe + math.floor(yoe / 4) - math.floor(yoe / 100))
-  local mp = math.floor((5 * doy + 2) / 153)
-  local day = doy - math.floor((153 * mp + 2) / 5) + 1
-  local month = mp < 10 and mp + 3 or mp - 9
-  local year = yoe + era * 400 + (month <= 2 and 1 or 0)
-  return string.format('%04d-%02d-%02dT%02d:%02d:%02d.%03dZ', year, month, day,
-    math.floor(rest / 3600000), math.floor(rest / 60000) % 60, math.floor(rest / 1000) % 60, rest % 1000)
-end
 
 -- Returns the text if it has the form of a time, otherwise nil.
 local function parse_time_text(text)

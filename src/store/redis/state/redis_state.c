@@ -20,6 +20,9 @@ struct redis_state *redis_state_of(struct state_store *store)
 static void free_redis_state(struct redis_state *state)
 {
     table_free(&state->lease_queues);
+    redis_route_cache_free(&state->route_cache);
+    redis_state_looks_free(state);
+    redis_state_registry_free(state);
     free(state);
 }
 
@@ -62,12 +65,14 @@ void redis_state_run(struct redis_state *state, enum redis_state_script script,
                      redis_reply_done done, void *arg)
 {
     struct slice all[ARGUMENTS_FIRST + REDIS_STATE_ARGUMENTS_MAX];
-    char key[REDIS_KEY_BYTES_MAX];
+    char key[REDIS_KEY_BYTES_MAX], suffix[REDIS_STATE_SUFFIX_LEN];
     assert(count <= REDIS_STATE_ARGUMENTS_MAX);
     memcpy(all, state->first_arguments, sizeof(state->first_arguments));
+    struct slice first = redis_key_user(&state->keys, key, "user_connections:", key_user, "");
+    all[ARGUMENTS_FIRST - 1] =
+        state->keys.cluster ? redis_state_shard_suffix(suffix, redis_slot(first)) : SLICE("");
     if (count)
         memcpy(all + ARGUMENTS_FIRST, arguments, count * sizeof(*arguments));
-    struct slice first = redis_key_user(&state->keys, key, "user_connections:", key_user, "");
     redis_state_eval(state, script, REDIS_ARGS(first),
                      (struct redis_args){all, ARGUMENTS_FIRST + count}, done, arg);
 }
@@ -123,6 +128,13 @@ static void on_state_availability_changed(struct redis_observer *observer, bool 
         redis_state_gateways_on_available(state);
 }
 
+static void on_state_key_invalidated(struct redis_observer *observer, struct slice key)
+{
+    struct redis_state *state = CONTAINER_OF(observer, struct redis_state, observer);
+    redis_state_routes_on_invalidated(state, key);
+    redis_state_registry_on_invalidated(state, key);
+}
+
 /* ---- making and freeing ---- */
 
 static void redis_state_free(struct state_store *store)
@@ -140,6 +152,7 @@ static const struct state_store_operations OPERATIONS = {
     .renew = redis_state_renew,
     .set_idle = redis_state_set_idle,
     .close = redis_state_close,
+    .settle = redis_state_settle,
     .read = redis_state_read,
     .set_call = redis_state_set_call,
     .routes = redis_state_routes,
@@ -150,6 +163,7 @@ static const struct state_store_operations OPERATIONS = {
     .reap = redis_state_reap,
     .put_gateway = redis_state_put_gateway,
     .gateways = redis_state_gateways,
+    .list_gateways = redis_state_list_gateways,
     .online = redis_state_online,
     .count_online = redis_state_count_online,
     .available = redis_state_available,
@@ -175,12 +189,18 @@ struct state_store *redis_state_make(const struct redis_state_options *options)
     state->options.gateway_id = redis_state_gateway_id(state);
     state->first_arguments[0] = redis_state_number(state->window_text, options->lease_window_ms);
     state->first_arguments[1] = redis_state_number(state->grace_text, options->offline_grace_ms);
-    state->first_arguments[2] = state->keys.cluster ? SLICE("1") : SLICE("0");
+    assert(options->instance.len < sizeof(state->instance));
     snprintf(state->instance, sizeof(state->instance), "%016llx%016llx",
              (unsigned long long)random_u64(options->random),
              (unsigned long long)random_u64(options->random));
+    if (options->instance.len)
+        snprintf(state->instance, sizeof(state->instance), "%.*s", SLICE_FORMAT(options->instance));
     bool made = table_init(&state->lease_queues, random_u64(options->random),
-                           redis_state_lease_queue_matches);
+                           redis_state_lease_queue_matches) &&
+                redis_route_cache_init(&state->route_cache, random_u64(options->random),
+                                       REDIS_ROUTE_CACHE_USERS_MAX) &&
+                redis_state_looks_init(state);
+    list_init(&state->routes_reads);
     for (size_t i = 0; made && i < REDIS_STATE_SCRIPT_COUNT; i++)
         made = redis_script_init(&state->scripts[i], slice_of(sources[i]));
     if (!made) {
@@ -188,8 +208,8 @@ struct state_store *redis_state_make(const struct redis_state_options *options)
         return NULL;
     }
     redis_state_gateways_init(state);
-    redis_state_defer_reaping(state);
     state->observer.on_availability_changed = on_state_availability_changed;
+    state->observer.on_invalidated = on_state_key_invalidated;
     redis_observe(options->client, &state->observer);
     return &state->store;
 }

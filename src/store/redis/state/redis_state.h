@@ -4,31 +4,32 @@
  * Keys. Names, types and lifetimes are those of the design: connection:<conn>, user_connections:<user>,
  * user_servers:<user>, server_connections:<gateway>, user_presence:<user>, last_seen:<user>, the lease index
  * presence:v_heartbeat (set member "<conn>:<user>", score = expiry in ms; ":<user>" is the end of a grace),
- * presence:online and presence:incall. This store adds user_leases:<user> (the user's leases by expiry) and
- * user_lease_counts:<user> (how many are idle, and on which gateway; user_prelude.lua), presence_history:<user> (a list, kept for an hour), gateway:<id>
- * and presence:gateways (which gateways are alive), and on a cluster connection_user:<conn> (the user of a connection).
+ * presence:online and presence:incall. This store adds, for a user with several leases, user_leases:<user> (the leases by
+ * expiry) and user_lease_counts:<user> (how many are idle, and on which gateway; user_prelude.lua); presence_history:<user>
+ * (a list, kept for an hour), gateway:<id> and presence:gateways with presence:gateway_infos:{presence:gateways} (which gateways are alive), and on a cluster
+ * connection_user:<conn> (the user of a connection).
  *
  * Transitions. One transition of one user is one script (store/redis/lua/), so it is atomic and exactly one gateway
  * gets it. Scripts use Redis's clock; outside of them only the monotonic clock decides anything. On a single server the
  * script also updates the lease index and the online and in-call sets. On a cluster the keys of one user share a slot
- * (connection:<conn> is connection:{<user>}:<conn>), but the index and the sets are in REDIS_STATE_SHARDS shards in other
- * slots, chosen by user, and the gateway updates them with separate scripts.
- *
- * Index before lease. On a cluster a lease is added to the index before it is created, and a grace before it begins. So a
- * gateway that crashes in between never leaves a lease that no reaper finds. All other updates follow the transition;
- * renewals repair what was lost.
+ * (connection:<conn> is connection:{<user>}:<conn>), and every slot has an index and sets of its own, in that slot
+ * (presence:v_heartbeat:{<tag>}; redis_state_shards.c). So the same script updates them there, a slot that is lost is lost
+ * as a whole, and a renewal notices it. Only server_connections and connection_user are in other slots; the gateway
+ * updates them after the script, and renewals repair what was lost.
  *
  * Order per lease. Operations on one lease take effect in the order in which they were started: each one is sent only
  * after the previous one was answered (redis_state_lease.c). An operation without an answer may have happened
  * (STATE_UNKNOWN). The client cuts a connection on which it gave up waiting, so that nothing on it arrives later. If an
- * open that was under way on a lost connection still arrives after its close, its entry in the index is still there, and
- * a reaper finds it.
+ * open that was under way on a lost connection still arrives after its close, a reaper finds its entry in the index.
  *
- * Renewals. One script renews the leases of many users (of one user on a cluster). For the store, the last refresh of a
+ * Renewals. One script renews the leases of many users (of one slot on a cluster). For the store, the last refresh of a
  * lease is its last sign of life: it is last_heartbeat, and the last_seen of a user whose leases are reaped.
  *
- * Reaping. Any gateway reaps, a few leases at a time; the script makes each transition only once. A store reaps nothing
- * for a window after Redis, or a part of it, was out of reach: gateways that are alive renew their leases first.
+ * Reaping. Any gateway reaps, a few leases at a time; the script makes each transition only once. Who looks when is in
+ * redis_state_looks.c. A user who goes offline by this stays in presence:untold (a sorted set, for each index) until the
+ * next state_reap(), which says that the transition was told; if it does not come, another gateway gets the transition
+ * again. A store reaps nothing in a shard for a window after that was out of reach: gateways that are alive renew their
+ * leases first.
  *
  * Fencing. redis_state_claim() makes a gateway id belong to one process. The gateway's record lives for a window from the
  * last state_put_gateway(). A process whose record may have expired (the process was stopped, or Redis was out of reach)
@@ -46,9 +47,9 @@
 #include "store/state_store.h"
 
 enum {
-    REDIS_STATE_SHARDS = 16,
+    REDIS_STATE_SHARDS = REDIS_SLOTS, /* on a cluster: each slot has its own index and sets */
     REDIS_STATE_USERS_PER_SCRIPT = 64,
-    REDIS_STATE_GATEWAYS_MAX = 1024,
+    REDIS_STATE_GATEWAYS_MAX = 1 << 14,
 };
 
 struct redis_state_options {
@@ -62,7 +63,12 @@ struct redis_state_options {
     /* The name of this process, borrowed for the store's life, and whether another one certainly runs no more
      * (app/process_id.h): its gateway id is taken over at once. NULL: nobody can tell. */
     struct slice process;
-    bool (*is_process_gone)(struct slice process);
+    bool (*is_process_gone)(void *arg, struct slice process);
+    /* Names one life of the gateway in its record: a store with the same name continues it. Empty: a random one. */
+    struct slice instance;
+    /* The gateway's record, sent at this time (monotonic), is in Redis; `made` says that Redis did not have it before. May
+     * be NULL. */
+    void (*on_registered)(void *arg, int64_t sent_at_ms, bool made);
     /* Another process has this gateway's id: this store writes nothing any more. May be NULL. */
     void (*on_fenced)(void *arg);
     /* Redis has lost this gateway's record: every lease should be renewed soon. May be NULL. */

@@ -190,18 +190,18 @@ void redis_state_history(struct state_store *store, struct slice user_id, state_
                          void *arg)
 {
     struct explain_operation *operation = make_explain_operation(store, user_id, arg);
-    char text[REDIS_KEY_BYTES_MAX], last[REDIS_STATE_NUMBER_MAX];
+    char texts[2][REDIS_KEY_BYTES_MAX], max[REDIS_STATE_NUMBER_MAX];
     if (!operation) {
         done(arg, STATE_UNAVAILABLE, NULL, 0);
         return;
     }
     operation->on_history = done;
-    struct slice key =
-        redis_key_user(&operation->state->keys, text, "presence_history:", user_id, "");
-    redis_command(operation->state->options.client, key,
-                  REDIS_ARGS(SLICE("LRANGE"), key, SLICE("0"),
-                             redis_state_number(last, STATE_HISTORY_MAX - 1)),
-                  on_history_read, operation);
+    const struct redis_keys *keys = &operation->state->keys;
+    redis_state_eval(operation->state, REDIS_STATE_HISTORY,
+                     REDIS_ARGS(redis_key_user(keys, texts[0], "presence_history:", user_id, ""),
+                                redis_key_user(keys, texts[1], "user_presence:", user_id, "")),
+                     REDIS_ARGS(redis_state_number(max, STATE_HISTORY_MAX)), on_history_read,
+                     operation);
 }
 
 /* ---- forgetting ---- */

@@ -35,6 +35,8 @@ static void end_fleet_record(struct fleet_read *fleet)
     for (size_t i = 0; infos && i < fleet->count; i++)
         if (fleet->gateways[i].has_record)
             infos[count++] = fleet->gateways[i].info;
+    if (infos && !fleet->failed)
+        redis_state_note_fleet(state, infos, count);
     fleet->done(fleet->arg, infos && !fleet->failed ? STATE_OK : STATE_UNAVAILABLE, infos, count);
     free(infos);
     free(fleet->gateways);
@@ -104,7 +106,8 @@ void redis_state_gateways(struct state_store *store, state_gateways_done done, v
     }
     *fleet = (struct fleet_read){.state = redis_state_of(store), .done = done, .arg = arg};
     redis_state_begin(fleet->state);
-    redis_state_eval(fleet->state, REDIS_STATE_GATEWAY_LIST, REDIS_ARGS(SLICE("presence:gateways")),
+    redis_state_eval(fleet->state, REDIS_STATE_GATEWAY_LIST,
+                     REDIS_ARGS(REDIS_STATE_GATEWAY_SET, REDIS_STATE_GATEWAY_INFOS),
                      REDIS_ARGS(SLICE("list"), redis_state_number(max, REDIS_STATE_GATEWAYS_MAX)),
                      on_fleet_list_read, fleet);
 }

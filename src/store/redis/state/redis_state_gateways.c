@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <xxhash.h>
 
 enum {
     PUT_INTERVAL_MIN_MS = 100, /* changes in between are put together */
@@ -14,9 +15,8 @@ enum {
         250,               /* a record with this much more time left than expected was renewed */
     CLAIM_REACH_MS = 2000, /* a cluster's slots must be read first */
     CLAIM_REACH_INTERVAL_MS = 50,
+    LISTINGS_PER_WINDOW = 4,
 };
-
-static const struct slice GATEWAY_LIST = {"presence:gateways", 17};
 
 static int64_t gateway_now_ms(const struct redis_state *state)
 {
@@ -39,21 +39,59 @@ static void keep_gateway_record(struct redis_state *state, const struct gateway_
             memcpy(record->peer_address, info->peer_address.data, info->peer_address.len);
 }
 
-static void run_gateway_record_script(struct redis_state *state, const char *verb,
+/* With `is_listed`, on a single server, also enters the gateway into the registry. */
+static void run_gateway_record_script(struct redis_state *state, const char *verb, bool is_listed,
                                       redis_reply_done done, void *arg)
 {
     const struct gateway_info *info = &state->record.info;
     char key[REDIS_KEY_BYTES_MAX], count[REDIS_STATE_NUMBER_MAX], started[TIME_TEXT_LEN];
+    char text[REDIS_STATE_INFO_MAX];
+    const struct slice keys[] = {redis_key_plain(key, "gateway:", info->gateway_id),
+                                 REDIS_STATE_GATEWAY_SET, REDIS_STATE_GATEWAY_INFOS};
     time_text_write(started, info->started_at_ms);
-    redis_state_eval(state, REDIS_STATE_GATEWAY_RECORD,
-                     REDIS_ARGS(redis_key_plain(key, "gateway:", info->gateway_id)),
-                     REDIS_ARGS(slice_of(verb), slice_of(state->instance),
-                                state->first_arguments[0],
-                                redis_state_number(count, (int64_t)info->connections),
-                                (struct slice){started, sizeof(started)},
-                                info->draining ? SLICE("1") : SLICE("0"), info->peer_address,
-                                state->options.process, slice_of(state->replaced)),
-                     done, arg);
+    redis_state_eval(
+        state, REDIS_STATE_GATEWAY_RECORD, (struct redis_args){keys, is_listed ? 3 : 1},
+        REDIS_ARGS(slice_of(verb), slice_of(state->instance), state->first_arguments[0],
+                   redis_state_number(count, (int64_t)info->connections),
+                   (struct slice){started, sizeof(started)},
+                   info->draining ? SLICE("1") : SLICE("0"), info->peer_address,
+                   state->options.process, slice_of(state->replaced), info->gateway_id,
+                   redis_state_write_info(text, info)),
+        done, arg);
+}
+
+/* ---- the registry ---- */
+
+static uint64_t hash_gateway_info(const struct gateway_info *info)
+{
+    char text[REDIS_STATE_INFO_MAX];
+    struct slice written = redis_state_write_info(text, info);
+    return XXH3_64bits_withSeed(written.data, written.len,
+                                XXH3_64bits(info->gateway_id.data, info->gateway_id.len));
+}
+
+/* Whether the registry must be told of the record: after a change that it shows, and several times in a window. */
+static bool is_gateway_listing_due(struct redis_state *state)
+{
+    uint64_t hash = hash_gateway_info(&state->record.info);
+    int64_t now = gateway_now_ms(state);
+    if (state->listed_hash == hash &&
+        now < state->listed_at_ms + state->options.lease_window_ms / LISTINGS_PER_WINDOW)
+        return false;
+    state->listed_hash = hash;
+    state->listed_at_ms = now;
+    return true;
+}
+
+static void list_gateway_on_cluster(struct redis_state *state)
+{
+    const struct gateway_info *info = &state->record.info;
+    char text[REDIS_STATE_INFO_MAX];
+    redis_state_eval(state, REDIS_STATE_GATEWAY_LIST,
+                     REDIS_ARGS(REDIS_STATE_GATEWAY_SET, REDIS_STATE_GATEWAY_INFOS),
+                     REDIS_ARGS(SLICE("put"), info->gateway_id, state->first_arguments[0],
+                                redis_state_write_info(text, info)),
+                     NULL, NULL);
 }
 
 /* The items of a "taken" reply. */
@@ -65,7 +103,7 @@ static bool is_rival_gateway_gone(struct redis_state *state, const struct resp_v
     struct slice instance = taken->items[TAKEN_INSTANCE].text;
     if (!state->options.is_process_gone || instance.len >= sizeof(state->replaced) ||
         slice_equal(instance, slice_of(state->replaced)) ||
-        !state->options.is_process_gone(taken->items[TAKEN_PROCESS].text))
+        !state->options.is_process_gone(state->options.arg, taken->items[TAKEN_PROCESS].text))
         return false;
     log_info("gateway_taken_over", "gateway=%s reason=%s", log_quote(redis_state_gateway_id(state)),
              log_sentence(SLICE("the process that had this id has ended")));
@@ -105,7 +143,11 @@ static void note_gateway_registered(struct redis_state *state, int64_t sent_at_m
 {
     bool forgotten = made && state->known;
     state->known = true;
+    if (forgotten)
+        state->listed_hash = 0;
     state->registered_until_ms = sent_at_ms + state->options.lease_window_ms;
+    if (state->options.on_registered)
+        state->options.on_registered(state->options.arg, sent_at_ms, made);
     if (!forgotten)
         return;
     redis_state_defer_reaping(state);
@@ -159,11 +201,11 @@ static void put_gateway_now(struct redis_state *state)
     *put = (struct gateway_put){state, gateway_now_ms(state)};
     state->put_at_ms = put->sent_at_ms;
     redis_state_begin(state);
-    run_gateway_record_script(state, "put", on_gateway_record_put, put);
-    redis_state_eval(
-        state, REDIS_STATE_GATEWAY_LIST, REDIS_ARGS(GATEWAY_LIST),
-        REDIS_ARGS(SLICE("put"), state->record.info.gateway_id, state->first_arguments[0]), NULL,
-        NULL);
+    bool is_listed = is_gateway_listing_due(state);
+    run_gateway_record_script(state, "put", is_listed && !state->keys.cluster,
+                              on_gateway_record_put, put);
+    if (is_listed && state->keys.cluster)
+        list_gateway_on_cluster(state);
 }
 
 static void on_gateway_put_due(struct wheel_timer *timer)
@@ -179,6 +221,7 @@ void redis_state_gateways_init(struct redis_state *state)
 
 void redis_state_gateways_on_available(struct redis_state *state)
 {
+    state->listed_hash = 0; /* a part of a cluster may have lost its data */
     if (state->known)
         put_gateway_now(state);
 }
@@ -257,7 +300,7 @@ static void on_gateway_claim_reply(void *arg, const struct resp_value *reply)
 static void send_gateway_claim(struct redis_claim_operation *operation)
 {
     operation->sent_at_ms = gateway_now_ms(operation->state);
-    run_gateway_record_script(operation->state, "put", on_gateway_claim_reply, operation);
+    run_gateway_record_script(operation->state, "put", false, on_gateway_claim_reply, operation);
 }
 
 void redis_state_claim(struct state_store *store, const struct gateway_info *info,
@@ -332,7 +375,8 @@ void redis_state_release(struct state_store *store, redis_release_done done, voi
     struct slice connections = redis_key_plain(text, "server_connections:", id);
     redis_command(state->options.client, connections, REDIS_ARGS(SLICE("DEL"), connections),
                   on_gateway_key_released, operation);
-    redis_state_eval(state, REDIS_STATE_GATEWAY_LIST, REDIS_ARGS(GATEWAY_LIST),
+    redis_state_eval(state, REDIS_STATE_GATEWAY_LIST,
+                     REDIS_ARGS(REDIS_STATE_GATEWAY_SET, REDIS_STATE_GATEWAY_INFOS),
                      REDIS_ARGS(SLICE("drop"), id), on_gateway_key_released, operation);
-    run_gateway_record_script(state, "release", on_gateway_key_released, operation);
+    run_gateway_record_script(state, "release", false, on_gateway_key_released, operation);
 }

@@ -4,7 +4,10 @@
 
 #include <stdlib.h>
 
-enum lease_verb { LEASE_OPEN, LEASE_SET_IDLE, LEASE_CLOSE, LEASE_SET_CALL };
+enum lease_verb { LEASE_OPEN, LEASE_SET_IDLE, LEASE_CLOSE, LEASE_SETTLE, LEASE_SET_CALL };
+
+/* A claim that Redis runs later than this is out of date. */
+enum { SETTLE_LATE_MS = 2000 };
 
 /* One operation. Ids are copied, because the caller's last only until the operation returns. */
 struct lease_operation {
@@ -18,12 +21,11 @@ struct lease_operation {
     enum lease_verb verb;
     bool flag; /* idle, or in a call */
     struct lease lease;
-    struct state_transition transition; /* of an open, while the online sets are updated */
+    struct state_claim claim; /* of a settlement; its user is that of the lease */
     char conn[ULID_TEXT_LEN];
     char user[USER_ID_BYTES_MAX];
     char device[DEVICE_ID_BYTES_MAX];
     char gateway[GATEWAY_ID_BYTES_MAX];
-    char displaced_gateway[GATEWAY_ID_BYTES_MAX]; /* for `transition` */
 };
 
 static struct slice lease_operation_conn(const struct lease_operation *operation)
@@ -36,13 +38,14 @@ static struct slice lease_operation_conn(const struct lease_operation *operation
  * An operation may be redirected to another server, may have to wait, or may have to be sent again with the script's
  * source. So that none overtakes another on the same lease, each begins only when the previous one was answered. */
 
-static void begin_lease_operation(struct lease_operation *operation);
+static void run_lease_script(struct lease_operation *operation);
 
-/* The key of the queue: the connection, or the user for the in-call flag. */
+/* The key of the queue: the connection, or the user for the in-call flag and for claims without a connection. */
 static struct slice lease_queue_key(const struct lease_operation *operation)
 {
-    return operation->verb == LEASE_SET_CALL ? operation->lease.user_id
-                                             : lease_operation_conn(operation);
+    bool has_conn = operation->verb == LEASE_SETTLE ? operation->claim.left_at_ms != 0
+                                                    : operation->verb != LEASE_SET_CALL;
+    return has_conn ? lease_operation_conn(operation) : operation->lease.user_id;
 }
 
 bool redis_state_lease_queue_matches(const struct table_node *node, struct slice key)
@@ -56,7 +59,7 @@ static void enqueue_lease_operation(struct lease_operation *operation)
     struct table_node *node = table_find(&operation->state->lease_queues, key);
     if (!node) {
         table_insert(&operation->state->lease_queues, &operation->node, key);
-        begin_lease_operation(operation);
+        run_lease_script(operation);
         return;
     }
     struct lease_operation *first = CONTAINER_OF(node, struct lease_operation, node);
@@ -79,19 +82,11 @@ static void finish_lease_operation(struct lease_operation *operation, enum state
     operation->done(operation->arg, status, transition ? transition : &nothing);
     free(operation);
     if (next)
-        begin_lease_operation(next);
+        run_lease_script(next);
     redis_state_end(state);
 }
 
 /* ---- replies, and what a cluster updates after the script ---- */
-
-/* A failed update is ignored: the user's next open, or a renewal, repairs the sets. */
-static void on_online_sets_updated(void *arg, const struct resp_value *reply)
-{
-    struct lease_operation *operation = arg;
-    (void)reply;
-    finish_lease_operation(operation, STATE_OK, &operation->transition);
-}
 
 static struct slice copy_lease_text(char *out, struct slice text)
 {
@@ -100,54 +95,55 @@ static struct slice copy_lease_text(char *out, struct slice text)
     return (struct slice){out, text.len};
 }
 
-/* On a cluster: what the script of an open could not update. The operation completes only after the online sets are
- * updated, so that concurrent readers miss nobody: a reader that did not find this user read before the open completed,
- * and what this user reads afterwards includes what that reader did. The sets are updated even without a change: an
- * earlier update may have been lost. */
-static void update_cluster_after_open(struct lease_operation *operation,
-                                      const struct state_transition *transition)
+/* On a cluster: the sets of gateways' connections and the connections' owners, which no script of a user can update. */
+static void update_cluster_connections(struct lease_operation *operation,
+                                       const struct state_transition *transition,
+                                       const struct redis_lease_change *change)
 {
     struct redis_state *state = operation->state;
-    struct slice user_id = operation->lease.user_id;
+    struct slice conn = lease_operation_conn(operation);
     char displaced[ULID_TEXT_LEN];
-    operation->transition = *transition;
-    operation->transition.displaced_gateway =
-        copy_lease_text(operation->displaced_gateway, transition->displaced_gateway);
+    bool is_settled =
+        operation->verb == LEASE_SETTLE && operation->claim.left_at_ms && !change->is_undecided;
+    if (operation->verb == LEASE_CLOSE || is_settled)
+        redis_state_remove_connection(state, change->old_gateway, conn);
+    if (operation->verb != LEASE_OPEN)
+        return;
     if (transition->displaced_gateway.len) {
-        struct slice conn = {displaced, sizeof(displaced)};
         ulid_write(displaced, &transition->displaced);
-        redis_state_update_index(state, conn, user_id, -1, NULL, NULL);
-        redis_state_remove_connection(state, operation->transition.displaced_gateway, conn);
+        redis_state_remove_connection(state, transition->displaced_gateway,
+                                      (struct slice){displaced, sizeof(displaced)});
     }
-    redis_state_add_connection(state, operation->lease.gateway_id, lease_operation_conn(operation),
-                               user_id);
-    redis_state_update_online_sets(state, &operation->transition.presence, on_online_sets_updated,
-                                   operation);
+    redis_state_add_connection(state, operation->lease.gateway_id, conn, operation->lease.user_id);
+}
+
+/* A lease or a grace whose end nobody else may look for: a reaper of this gateway does. */
+static void expect_lease_end(const struct lease_operation *operation, int64_t in_ms)
+{
+    redis_state_expect_end(operation->state, operation->lease.user_id, in_ms);
 }
 
 static void on_lease_transition(void *arg, const struct resp_value *reply)
 {
     struct lease_operation *operation = arg;
     struct redis_state *state = operation->state;
-    struct slice conn = lease_operation_conn(operation), user_id = operation->lease.user_id;
-    struct state_transition transition = {.presence.user_id = user_id};
+    struct state_transition transition = {.presence.user_id = operation->lease.user_id};
     struct redis_lease_change change;
-    if (!reply || !redis_state_parse_transition(state, reply, user_id, &transition, &change)) {
+    if (!reply || !redis_state_parse_transition(state, reply, operation->lease.user_id, &transition,
+                                                &change)) {
+        expect_lease_end(operation, state->options.lease_window_ms);
         finish_lease_operation(operation, reply ? STATE_UNAVAILABLE : STATE_UNKNOWN,
                                reply ? NULL : &transition);
         return;
     }
-    if (state->keys.cluster && operation->verb == LEASE_OPEN) {
-        update_cluster_after_open(operation, &transition);
-        return;
-    }
-    if (state->keys.cluster && operation->verb == LEASE_CLOSE) {
-        if (change.has_ended)
-            redis_state_update_index(state, conn, user_id, -1, NULL, NULL);
-        redis_state_remove_connection(state, change.old_gateway, conn);
-    }
-    if (state->keys.cluster && transition.changed)
-        redis_state_update_online_sets(state, &transition.presence, NULL, NULL);
+    transition.undecided = change.is_undecided;
+    if (state->keys.cluster)
+        update_cluster_connections(operation, &transition, &change);
+    if (change.grace_ms > 0)
+        expect_lease_end(operation, change.grace_ms);
+    /* A lease that has expired, or is lost, is left to a reaper (close.lua). */
+    if (operation->verb == LEASE_CLOSE && !change.has_ended)
+        expect_lease_end(operation, state->options.lease_window_ms);
     finish_lease_operation(operation, STATE_OK, &transition);
 }
 
@@ -159,7 +155,7 @@ static void run_open_script(struct lease_operation *operation)
 {
     char name[REDIS_KEY_BYTES_MAX], connected[TIME_TEXT_LEN], heartbeat[TIME_TEXT_LEN];
     char known[TIME_TEXT_LEN], max[REDIS_STATE_NUMBER_MAX], heard[REDIS_STATE_NUMBER_MAX];
-    char silent[ULID_TEXT_LEN];
+    char silent[ULID_TEXT_LEN], version[REDIS_STATE_NUMBER_MAX];
     const struct lease *lease = &operation->lease;
     ulid_write(silent, &lease->silent_conn_id);
     time_text_write(connected, lease->connected_at_ms);
@@ -178,15 +174,66 @@ static void run_open_script(struct lease_operation *operation)
         {known, lease->known_since_ms ? sizeof(known) : 0},
         redis_state_number(max, lease->user_leases_max),
         {silent, lease->silent_heard_ms ? sizeof(silent) : 0},
-        redis_state_number(heard, lease->silent_heard_ms + operation->state->redis_ahead_ms)};
+        redis_state_number(heard, lease->silent_heard_ms + operation->state->redis_ahead_ms),
+        redis_state_number(version, lease->version_min)};
     redis_state_run(operation->state, REDIS_STATE_OPEN, lease->user_id, arguments,
+                    sizeof(arguments) / sizeof(arguments[0]), on_lease_transition, operation);
+}
+
+/* A time of our wall clock by Redis's clock; empty for 0. */
+static struct slice write_redis_time(const struct redis_state *state, char out[TIME_TEXT_LEN],
+                                     int64_t wall_ms)
+{
+    if (wall_ms == 0)
+        return SLICE("");
+    time_text_write(out, wall_ms + state->redis_ahead_ms);
+    return (struct slice){out, TIME_TEXT_LEN};
+}
+
+/* Since when others have been told that the user is connected: since the connection began, or, without one, since the
+ * version that they were told, which is a time of Redis's clock. */
+static struct slice claimed_since(const struct lease_operation *operation, char out[TIME_TEXT_LEN])
+{
+    const struct state_claim *claim = &operation->claim;
+    if (!claim->was_connected)
+        return SLICE("");
+    if (claim->left_at_ms)
+        return write_redis_time(operation->state, out, ulid_time_ms(&claim->conn_id));
+    time_text_write(out, claim->version_min);
+    return (struct slice){out, TIME_TEXT_LEN};
+}
+
+static void run_settle_script(struct lease_operation *operation)
+{
+    char name[REDIS_KEY_BYTES_MAX], left[TIME_TEXT_LEN], since[TIME_TEXT_LEN];
+    char version[REDIS_STATE_NUMBER_MAX], until[REDIS_STATE_NUMBER_MAX];
+    const struct redis_state *state = operation->state;
+    const struct state_claim *claim = &operation->claim;
+    int64_t until_ms = state->options.loop->clock.wall_ms + state->redis_ahead_ms + SETTLE_LATE_MS;
+    const struct slice arguments[] = {redis_state_user_name(state, name, operation->lease.user_id),
+                                      claim->left_at_ms ? lease_operation_conn(operation)
+                                                        : SLICE(""),
+                                      write_redis_time(state, left, claim->left_at_ms),
+                                      redis_state_gateway_id(state),
+                                      claimed_since(operation, since),
+                                      redis_state_number(version, claim->version_min),
+                                      claim->is_final ? SLICE("1") : SLICE("0"),
+                                      redis_state_number(until, until_ms)};
+    redis_state_run(operation->state, REDIS_STATE_SETTLE, operation->lease.user_id, arguments,
                     sizeof(arguments) / sizeof(arguments[0]), on_lease_transition, operation);
 }
 
 static void run_lease_script(struct lease_operation *operation)
 {
     if (operation->verb == LEASE_OPEN) {
+        if (operation->state->keys.cluster)
+            redis_state_announce_shard(operation->state,
+                                       redis_state_shard(operation->lease.user_id));
         run_open_script(operation);
+        return;
+    }
+    if (operation->verb == LEASE_SETTLE) {
+        run_settle_script(operation);
         return;
     }
     struct redis_state *state = operation->state;
@@ -205,30 +252,6 @@ static void run_lease_script(struct lease_operation *operation)
         redis_state_run(state, closes ? REDIS_STATE_CLOSE : REDIS_STATE_IDLE, user_id, arguments, 3,
                         on_lease_transition, operation);
     }
-}
-
-static void on_lease_indexed(void *arg, const struct resp_value *reply)
-{
-    if (redis_state_reply_is(reply, RESP_INTEGER))
-        run_lease_script(arg);
-    else
-        finish_lease_operation(arg, STATE_UNAVAILABLE, NULL);
-}
-
-/* On a cluster a lease, or a grace, is in the index before it begins, so that a reaper always finds it. */
-static void begin_lease_operation(struct lease_operation *operation)
-{
-    struct redis_state *state = operation->state;
-    const struct redis_state_options *options = &state->options;
-    bool has_grace = operation->verb == LEASE_CLOSE && options->offline_grace_ms > 0;
-    if (state->keys.cluster && operation->verb == LEASE_OPEN)
-        redis_state_update_index(state, lease_operation_conn(operation), operation->lease.user_id,
-                                 options->lease_window_ms, on_lease_indexed, operation);
-    else if (state->keys.cluster && has_grace)
-        redis_state_update_index(state, SLICE_NONE, operation->lease.user_id,
-                                 options->offline_grace_ms, on_lease_indexed, operation);
-    else
-        run_lease_script(operation);
 }
 
 /* ---- the port ---- */
@@ -289,6 +312,18 @@ void redis_state_close(struct state_store *store, struct slice user_id, const st
     if (!operation)
         return;
     ulid_write(operation->conn, conn_id);
+    enqueue_lease_operation(operation);
+}
+
+void redis_state_settle(struct state_store *store, const struct state_claim *claim,
+                        state_transition_done done, void *arg)
+{
+    struct lease_operation *operation =
+        make_lease_operation(store, LEASE_SETTLE, claim->user_id, done, arg);
+    if (!operation)
+        return;
+    operation->claim = *claim;
+    ulid_write(operation->conn, &claim->conn_id);
     enqueue_lease_operation(operation);
 }
 

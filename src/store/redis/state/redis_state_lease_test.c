@@ -146,6 +146,48 @@ static void user_who_was_reaped_makes_a_transition_on_return(void **state)
     assert_int_equal(state_pair_open_again(pair, pair->first, SLICE("alice"), 1), 1);
 }
 
+/* What a clock that is set forward does to a lease that is renewed on time. */
+static void make_lease_overdue(struct state_pair *pair, unsigned number)
+{
+    char conn[ULID_TEXT_LEN + 1] = {0}, member[64], entry[64], record[64];
+    struct redis_server *server = &pair->fleet.servers[0];
+    struct ulid id = state_pair_connection(number);
+    ulid_write(conn, &id);
+    snprintf(member, sizeof(member), "%s 0 gw-2", conn);
+    snprintf(entry, sizeof(entry), "%s:alice", conn);
+    snprintf(record, sizeof(record), "connection:%s", conn);
+    redis_server_expect(server, "0", "ZADD", "user_leases:alice", "1000", member, NULL);
+    redis_server_expect(server, "0", "ZADD", "presence:v_heartbeat", "1000", entry, NULL);
+    redis_server_expect(server, "1", "DEL", record, NULL);
+}
+
+static void close_leaves_the_overdue_leases_of_others_to_a_reaper(void **state)
+{
+    struct state_pair *pair = *state;
+    assert_int_equal(state_pair_open(pair, pair->first, SLICE("alice"), 1), 1);
+    assert_int_equal(state_pair_open(pair, pair->second, SLICE("alice"), 2), 0);
+    make_lease_overdue(pair, 2);
+    assert_int_equal(state_pair_close(pair, pair->first, SLICE("alice"), 1), 0);
+    assert_int_equal(status_of(pair, SLICE("alice")), PRESENCE_ONLINE);
+    assert_true(renew_is_lost(pair, pair->second, SLICE("alice"), 2));
+    assert_int_equal(state_pair_open_again(pair, pair->second, SLICE("alice"), 2), 0);
+    assert_int_equal(state_pair_close(pair, pair->second, SLICE("alice"), 2), 1);
+}
+
+/* Another lease that is opened meanwhile does not count it twice. */
+static void overdue_lease_that_returns_is_counted_once(void **state)
+{
+    struct state_pair *pair = *state;
+    struct redis_server *server = &pair->fleet.servers[0];
+    assert_int_equal(state_pair_open(pair, pair->first, SLICE("alice"), 1), 1);
+    assert_int_equal(state_pair_open(pair, pair->second, SLICE("alice"), 2), 0);
+    make_lease_overdue(pair, 2);
+    assert_int_equal(state_pair_open(pair, pair->first, SLICE("alice"), 3), 0);
+    assert_int_equal(state_pair_open_again(pair, pair->second, SLICE("alice"), 2), 0);
+    redis_server_expect(server, "1", "HGET", "user_lease_counts:alice", "on:gw-2", NULL);
+    redis_server_expect(server, "2", "HGET", "user_lease_counts:alice", "on:gw-1", NULL);
+}
+
 static void foreign_values_are_removed_and_counted(void **state)
 {
     struct state_pair *pair = *state;
@@ -166,8 +208,10 @@ static void foreign_values_are_removed_and_counted(void **state)
         assert_int_equal(pair->transition.presence.status, PRESENCE_ONLINE);
         assert_false(renew_is_lost(pair, pair->first, SLICE("alice"), 1));
     }
-    assert_int_equal(pair->fleet.worker.metrics.values[METRIC_ROUTING_VALUES_MENDED] - before, 4);
+    /* The history is met by the next transition. */
+    assert_int_equal(pair->fleet.worker.metrics.values[METRIC_ROUTING_VALUES_MENDED] - before, 3);
     assert_int_equal(state_pair_close(pair, pair->first, SLICE("alice"), 1), 1);
+    assert_int_equal(pair->fleet.worker.metrics.values[METRIC_ROUTING_VALUES_MENDED] - before, 4);
 }
 
 /* Redis pauses for longer than a lease: all leases have expired by then, and no transition is made. */
@@ -401,6 +445,8 @@ static int run(bool cluster)
         TEST(pause_of_redis_turns_nobody_offline),
         TEST(reap_that_redis_runs_late_ends_no_lease),
         TEST(refused_write_is_unavailable),
+        TEST(close_leaves_the_overdue_leases_of_others_to_a_reaper),
+        TEST(overdue_lease_that_returns_is_counted_once),
         TEST(close_without_an_answer_is_unknown_and_names_its_user),
     };
     redis_fleet_open(&the_pair.fleet, cluster);

@@ -1,5 +1,6 @@
 /*
- * Who is online, page by page: the set of users who are online is scanned with SSCAN, on a cluster shard after shard.
+ * Who is online, page by page: the set of users who are online is scanned with SSCAN, on a cluster shard after shard. Most
+ * shards of a small cluster are empty, so the sizes of many are asked for at once, and only the others are scanned.
  *
  * A place in the scan is "<shard>:<cursor>:<user>": the users up to <user>, in the order of their bytes, of the batch that
  * SSCAN returns at the cursor were listed. When the set has grown since, that batch is smaller and the others come later,
@@ -12,7 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ONLINE_SCANS_MAX = 2 * REDIS_STATE_SHARDS }; /* commands for one page */
+enum {
+    ONLINE_SCANS_MAX = 64,  /* scans for one page, beyond the first of each shard */
+    ONLINE_SIZES_MAX = 512, /* sizes that are asked for at once */
+};
 
 struct online_scan {
     struct redis_state *state;
@@ -21,6 +25,11 @@ struct online_scan {
     size_t limit;
     unsigned scans;
     unsigned shard;
+    unsigned sizes_from; /* the shards whose sizes are known: these, up to sizes_to */
+    unsigned sizes_to;
+    unsigned sizes_waiting;
+    bool sizes_failed;
+    bool has_users[ONLINE_SIZES_MAX];
     char cursor[REDIS_STATE_NUMBER_MAX];
     size_t after_len; /* 0: the batch at the cursor from its start */
     char after[USER_ID_BYTES_MAX];
@@ -29,17 +38,11 @@ struct online_scan {
     char *texts; /* USER_ID_BYTES_MAX for each user */
 };
 
-static unsigned online_shard_count(const struct redis_state *state)
-{
-    return state->keys.cluster ? REDIS_STATE_SHARDS : 1;
-}
-
-static struct slice online_set_key(const struct redis_state *state, char out[REDIS_KEY_BYTES_MAX],
-                                   unsigned shard)
-{
-    return state->keys.cluster ? redis_state_shard_key(out, "presence:online", shard)
-                               : SLICE("presence:online");
-}
+/* One answer of several; `shard` is relative to the first of them. */
+struct online_size {
+    struct online_scan *scan;
+    unsigned shard;
+};
 
 /* ---- places ---- */
 
@@ -67,7 +70,8 @@ static void read_online_place(struct online_scan *scan, struct slice place)
     snprintf(scan->cursor, sizeof(scan->cursor), "0");
     if (!split_online_place(place, &shard, &cursor, &user)) {
         user = place;
-    } else if (resp_parse_integer(shard, &number) && number < online_shard_count(scan->state)) {
+    } else if (resp_parse_integer(shard, &number) &&
+               number < redis_state_shard_count(scan->state)) {
         scan->shard = (unsigned)number;
         snprintf(scan->cursor, sizeof(scan->cursor), "%.*s", SLICE_FORMAT(cursor));
     }
@@ -130,7 +134,7 @@ static bool add_online_batch(struct online_scan *scan, struct slice *batch, size
     return true;
 }
 
-static void scan_online_set(struct online_scan *scan);
+static void scan_online_sets(struct online_scan *scan);
 
 static void on_online_set_scanned(void *arg, const struct resp_value *reply)
 {
@@ -153,22 +157,79 @@ static void on_online_set_scanned(void *arg, const struct resp_value *reply)
         return;
     }
     snprintf(scan->cursor, sizeof(scan->cursor), "%.*s", SLICE_FORMAT(reply->items[0].text));
-    scan->shard += strcmp(scan->cursor, "0") == 0;
-    bool is_last = scan->shard == online_shard_count(scan->state);
-    if (is_last || scan->count == scan->limit || ++scan->scans == ONLINE_SCANS_MAX)
-        end_online_scan(scan, STATE_OK, is_last);
-    else
-        scan_online_set(scan);
+    bool is_next = strcmp(scan->cursor, "0") == 0;
+    scan->shard += is_next;
+    scan->scans += !is_next;
+    scan_online_sets(scan);
 }
 
 static void scan_online_set(struct online_scan *scan)
 {
     char key[REDIS_KEY_BYTES_MAX], count[REDIS_STATE_NUMBER_MAX];
-    struct slice set = online_set_key(scan->state, key, scan->shard);
+    struct slice set = redis_state_set_key(scan->state, key, "presence:online", scan->shard);
     redis_command(scan->state->options.client, set,
                   REDIS_ARGS(SLICE("SSCAN"), set, slice_of(scan->cursor), SLICE("COUNT"),
                              redis_state_number(count, (int64_t)scan->limit)),
                   on_online_set_scanned, scan);
+}
+
+static void on_online_size(void *arg, const struct resp_value *reply)
+{
+    struct online_size *size = arg;
+    struct online_scan *scan = size->scan;
+    bool ok = redis_state_reply_is(reply, RESP_INTEGER);
+    scan->sizes_failed |= !ok || !redis_available(scan->state->options.client);
+    scan->has_users[size->shard] = ok && reply->integer > 0;
+    free(size);
+    if (--scan->sizes_waiting)
+        return;
+    if (scan->sizes_failed)
+        end_online_scan(scan, STATE_UNAVAILABLE, true);
+    else
+        scan_online_sets(scan);
+}
+
+static void ask_online_sizes(struct online_scan *scan)
+{
+    unsigned left = redis_state_shard_count(scan->state) - scan->shard;
+    unsigned count = left < ONLINE_SIZES_MAX ? left : ONLINE_SIZES_MAX;
+    scan->sizes_from = scan->shard;
+    scan->sizes_to = scan->shard + count;
+    scan->sizes_waiting = 1;
+    for (unsigned i = 0; i < count; i++) {
+        char key[REDIS_KEY_BYTES_MAX];
+        struct online_size *size = malloc(sizeof(*size));
+        if (!size) {
+            scan->sizes_failed = true;
+            break;
+        }
+        *size = (struct online_size){scan, i};
+        struct slice set =
+            redis_state_set_key(scan->state, key, "presence:online", scan->shard + i);
+        scan->sizes_waiting++;
+        redis_command(scan->state->options.client, set, REDIS_ARGS(SLICE("SCARD"), set),
+                      on_online_size, size);
+    }
+    if (--scan->sizes_waiting == 0)
+        end_online_scan(scan, STATE_UNAVAILABLE, true);
+}
+
+/* Goes on at the shard and the cursor of the scan. */
+static void scan_online_sets(struct online_scan *scan)
+{
+    bool is_within = scan->shard >= scan->sizes_from && scan->shard < scan->sizes_to;
+    while (is_within && !scan->has_users[scan->shard - scan->sizes_from]) {
+        snprintf(scan->cursor, sizeof(scan->cursor), "0");
+        scan->after_len = 0;
+        is_within = ++scan->shard < scan->sizes_to;
+    }
+    bool is_last = scan->shard == redis_state_shard_count(scan->state);
+    if (is_last || scan->count == scan->limit || scan->scans == ONLINE_SCANS_MAX)
+        end_online_scan(scan, STATE_OK, is_last);
+    else if (is_within)
+        scan_online_set(scan);
+    else
+        ask_online_sizes(scan);
 }
 
 void redis_state_online(struct state_store *store, struct slice after, size_t limit,
@@ -192,7 +253,7 @@ void redis_state_online(struct state_store *store, struct slice after, size_t li
                                  .texts = texts};
     redis_state_begin(scan->state);
     read_online_place(scan, after);
-    scan_online_set(scan);
+    scan_online_sets(scan);
 }
 
 /* ---- counting ---- */
@@ -201,18 +262,36 @@ struct online_count {
     struct redis_state *state;
     state_count_done done;
     void *arg;
+    unsigned next; /* the shard to ask next */
     unsigned waiting;
     bool failed;
     size_t count;
 };
 
+static void ask_online_counts(struct online_count *counting);
+
 static void on_online_set_counted(void *arg, const struct resp_value *reply)
 {
     struct online_count *counting = arg;
-    struct redis_state *state = counting->state;
-    bool ok = redis_state_reply_is(reply, RESP_INTEGER) && redis_available(state->options.client);
+    bool ok = redis_state_reply_is(reply, RESP_INTEGER) &&
+              redis_available(counting->state->options.client);
     counting->failed |= !ok;
     counting->count += ok ? (size_t)reply->integer : 0;
+    ask_online_counts(counting);
+}
+
+/* Asks for as many as may be under way. Runs once for each answer, and at first. */
+static void ask_online_counts(struct online_count *counting)
+{
+    struct redis_state *state = counting->state;
+    while (counting->waiting <= ONLINE_SIZES_MAX && !counting->failed &&
+           counting->next < redis_state_shard_count(state)) {
+        char key[REDIS_KEY_BYTES_MAX];
+        struct slice set = redis_state_set_key(state, key, "presence:online", counting->next++);
+        counting->waiting++;
+        redis_command(state->options.client, set, REDIS_ARGS(SLICE("SCARD"), set),
+                      on_online_set_counted, counting);
+    }
     if (--counting->waiting)
         return;
     counting->done(counting->arg, counting->failed ? STATE_UNAVAILABLE : STATE_OK, counting->count);
@@ -224,17 +303,11 @@ void redis_state_count_online(struct state_store *store, state_count_done done, 
 {
     struct redis_state *state = redis_state_of(store);
     struct online_count *counting = malloc(sizeof(*counting));
-    unsigned shards = online_shard_count(state);
     if (!counting) {
         done(arg, STATE_UNAVAILABLE, 0);
         return;
     }
-    *counting = (struct online_count){.state = state, .done = done, .arg = arg, .waiting = shards};
+    *counting = (struct online_count){.state = state, .done = done, .arg = arg, .waiting = 1};
     redis_state_begin(state);
-    for (unsigned shard = 0; shard < shards; shard++) {
-        char key[REDIS_KEY_BYTES_MAX];
-        struct slice set = online_set_key(state, key, shard);
-        redis_command(state->options.client, set, REDIS_ARGS(SLICE("SCARD"), set),
-                      on_online_set_counted, counting);
-    }
+    ask_online_counts(counting);
 }

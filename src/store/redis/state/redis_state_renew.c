@@ -14,7 +14,12 @@ static_assert(1 + ARGUMENTS_PER_USER * REDIS_STATE_USERS_PER_SCRIPT + LEASES_PER
 
 struct renewal_batch;
 
-/* One script: some of the batch's leases, in the order of their users. */
+struct renewal_place {
+    struct lease_renewal *renewal;
+    unsigned shard;
+};
+
+/* One script: some of the batch's leases, in the order of their shards and users. */
 struct renewal_part {
     struct renewal_batch *batch;
     size_t first;
@@ -27,7 +32,7 @@ struct renewal_batch {
     state_renewals_done done;
     void *arg;
     struct lease_renewal *renewals;
-    struct lease_renewal **by_user;
+    struct renewal_place *places; /* by shard and user */
     struct renewal_part *parts;
     size_t count;
     size_t waiting; /* parts, and one while they are being sent */
@@ -42,37 +47,6 @@ static void write_renewal_conn(char out[ULID_TEXT_LEN], const struct lease_renew
 {
     ulid_write(out, &renewal->conn_id);
     *slice = (struct slice){out, ULID_TEXT_LEN};
-}
-
-static void update_index_shard(struct renewal_batch *batch, unsigned shard)
-{
-    enum { ENTRY_ARGUMENTS = 3 };
-    char index[REDIS_KEY_BYTES_MAX], lock[REDIS_KEY_BYTES_MAX];
-    char members[LEASES_PER_SCRIPT][REDIS_STATE_MEMBER_MAX], conn[ULID_TEXT_LEN];
-    struct slice arguments[1 + ENTRY_ARGUMENTS * LEASES_PER_SCRIPT] = {SLICE("")};
-    struct redis_state *state = batch->state;
-    const struct redis_args keys =
-        REDIS_ARGS(redis_state_shard_key(index, "presence:v_heartbeat", shard),
-                   redis_state_shard_key(lock, "presence:reaper", shard));
-    size_t count = 0;
-    for (size_t i = 0; i < batch->count; i++) {
-        const struct lease_renewal *renewal = &batch->renewals[i];
-        struct slice id, *at = arguments + 1 + ENTRY_ARGUMENTS * count;
-        if (renewal->lost || renewal->failed || redis_state_shard(renewal->user_id) != shard)
-            continue;
-        write_renewal_conn(conn, renewal, &id);
-        at[0] = redis_state_index_member(members[count++], id, renewal->user_id);
-        at[1] = state->first_arguments[0];
-        at[2] = SLICE("");
-        if (count < LEASES_PER_SCRIPT)
-            continue;
-        redis_state_eval(state, REDIS_STATE_LEASE_INDEX, keys,
-                         (struct redis_args){arguments, 1 + ENTRY_ARGUMENTS * count}, NULL, NULL);
-        count = 0;
-    }
-    if (count)
-        redis_state_eval(state, REDIS_STATE_LEASE_INDEX, keys,
-                         (struct redis_args){arguments, 1 + ENTRY_ARGUMENTS * count}, NULL, NULL);
 }
 
 static void add_gateway_connections(struct redis_state *state, const struct slice *conns,
@@ -113,9 +87,8 @@ static void add_renewed_connections(const struct renewal_batch *batch)
 
 /* ---- replies ---- */
 
-/* Runs once for each part; the last run completes the operation. On a cluster it also updates the index: when that is
- * late, a reaper finds that the lease is alive and corrects its entry. And it removes the connections of leases that were
- * closed or reaped before they were renewed; a gateway that still has such a connection opens its lease again. */
+/* Runs once for each part; the last run completes the operation. On a cluster it also removes the connections of leases
+ * that were closed or reaped before they were renewed; a gateway that still has such a connection opens its lease again. */
 static void end_renewal_part(struct renewal_batch *batch)
 {
     if (--batch->waiting)
@@ -124,8 +97,6 @@ static void end_renewal_part(struct renewal_batch *batch)
     if (state->keys.cluster && batch->answered) {
         char text[ULID_TEXT_LEN];
         struct slice conn;
-        for (unsigned shard = 0; shard < REDIS_STATE_SHARDS; shard++)
-            update_index_shard(batch, shard);
         for (size_t i = 0; i < batch->count; i++) {
             if (!batch->renewals[i].lost)
                 continue;
@@ -145,7 +116,7 @@ static void on_renew_script_reply(void *arg, const struct resp_value *reply)
     struct renewal_batch *batch = part->batch;
     bool ok = redis_state_reply_is(reply, RESP_TEXT) && reply->text.len == part->count;
     for (size_t i = 0; i < part->count; i++) {
-        struct lease_renewal *renewal = batch->by_user[part->first + i];
+        struct lease_renewal *renewal = batch->places[part->first + i].renewal;
         renewal->failed = !ok;
         renewal->lost = ok && reply->text.data[i] == '0';
     }
@@ -162,7 +133,7 @@ struct renewal_arguments {
     size_t count;
     size_t users;
     size_t leases;
-    char name[REDIS_KEY_BYTES_MAX]; /* on a cluster, where a script has one user */
+    char names[REDIS_STATE_USERS_PER_SCRIPT][REDIS_KEY_BYTES_MAX];
     char counts[REDIS_STATE_USERS_PER_SCRIPT][REDIS_STATE_NUMBER_MAX];
     char conns[LEASES_PER_SCRIPT][ULID_TEXT_LEN];
 };
@@ -172,13 +143,13 @@ static size_t add_renewed_user(struct renewal_arguments *out, const struct renew
                                size_t from)
 {
     const struct redis_state *state = batch->state;
-    struct slice user = batch->by_user[from]->user_id;
+    struct slice user = batch->places[from].renewal->user_id;
     size_t at = out->count, next = from;
-    out->items[at] = state->keys.cluster ? redis_state_user_name(state, out->name, user) : user;
+    out->items[at] = redis_state_user_name(state, out->names[out->users], user);
     out->count += 2;
     while (next < batch->count && out->leases < LEASES_PER_SCRIPT &&
-           slice_equal(batch->by_user[next]->user_id, user))
-        write_renewal_conn(out->conns[out->leases++], batch->by_user[next++],
+           slice_equal(batch->places[next].renewal->user_id, user))
+        write_renewal_conn(out->conns[out->leases++], batch->places[next++].renewal,
                            &out->items[out->count++]);
     out->items[at + 1] = redis_state_number(out->counts[out->users++], (int64_t)(next - from));
     return next;
@@ -189,37 +160,41 @@ static size_t send_renewal_part(struct renewal_batch *batch, struct renewal_argu
                                 size_t from)
 {
     struct redis_state *state = batch->state;
-    size_t users_max = state->keys.cluster ? 1 : REDIS_STATE_USERS_PER_SCRIPT;
     size_t next = from;
     out->items[0] = redis_state_gateway_id(state);
     out->count = 1;
     out->users = out->leases = 0;
-    while (next < batch->count && out->users < users_max && out->leases < LEASES_PER_SCRIPT)
+    while (next < batch->count && batch->places[next].shard == batch->places[from].shard &&
+           out->users < REDIS_STATE_USERS_PER_SCRIPT && out->leases < LEASES_PER_SCRIPT)
         next = add_renewed_user(out, batch, next);
+    if (state->keys.cluster)
+        redis_state_announce_shard(state, batch->places[from].shard);
     struct renewal_part *part = &batch->parts[from];
     *part = (struct renewal_part){batch, from, next - from};
     batch->waiting++;
-    redis_state_run(state, REDIS_STATE_RENEW, batch->by_user[from]->user_id, out->items, out->count,
-                    on_renew_script_reply, part);
+    redis_state_run(state, REDIS_STATE_RENEW, batch->places[from].renewal->user_id, out->items,
+                    out->count, on_renew_script_reply, part);
     return next;
 }
 
 /* ---- the port ---- */
 
-static int compare_renewal_users(const void *left, const void *right)
+static int compare_renewal_places(const void *left, const void *right)
 {
-    const struct lease_renewal *a = *(struct lease_renewal *const *)left;
-    const struct lease_renewal *b = *(struct lease_renewal *const *)right;
-    return id_list_compare(a->user_id, b->user_id);
+    const struct renewal_place *a = left, *b = right;
+    if (a->shard != b->shard)
+        return a->shard < b->shard ? -1 : 1;
+    return id_list_compare(a->renewal->user_id, b->renewal->user_id);
 }
 
 /* Makes everything in one allocation. Returns NULL when out of memory. */
-static struct renewal_batch *make_renewal_batch(const struct lease_renewal *renewals, size_t count)
+static struct renewal_batch *make_renewal_batch(const struct redis_state *state,
+                                                const struct lease_renewal *renewals, size_t count)
 {
     size_t bytes = sizeof(struct renewal_batch);
     for (size_t i = 0; i < count; i++)
         bytes += renewals[i].user_id.len;
-    bytes += count * (sizeof(struct lease_renewal) + sizeof(struct lease_renewal *) +
+    bytes += count * (sizeof(struct lease_renewal) + sizeof(struct renewal_place) +
                       sizeof(struct renewal_part));
     struct renewal_batch *batch = malloc(bytes);
     if (!batch)
@@ -227,17 +202,19 @@ static struct renewal_batch *make_renewal_batch(const struct lease_renewal *rene
     *batch =
         (struct renewal_batch){.renewals = (struct lease_renewal *)(batch + 1), .count = count};
     batch->parts = (struct renewal_part *)(batch->renewals + count);
-    batch->by_user = (struct lease_renewal **)(batch->parts + count);
-    char *text = (char *)(batch->by_user + count);
+    batch->places = (struct renewal_place *)(batch->parts + count);
+    char *text = (char *)(batch->places + count);
     for (size_t i = 0; i < count; i++) {
         batch->renewals[i] = renewals[i];
         batch->renewals[i].lost = batch->renewals[i].failed = false;
         batch->renewals[i].user_id.data = text;
-        batch->by_user[i] = &batch->renewals[i];
         memcpy(text, renewals[i].user_id.data, renewals[i].user_id.len);
+        batch->places[i] = (struct renewal_place){
+            &batch->renewals[i],
+            state->keys.cluster ? redis_state_shard(batch->renewals[i].user_id) : 0};
         text += renewals[i].user_id.len;
     }
-    qsort(batch->by_user, count, sizeof(struct lease_renewal *), compare_renewal_users);
+    qsort(batch->places, count, sizeof(struct renewal_place), compare_renewal_places);
     return batch;
 }
 
@@ -247,7 +224,7 @@ void redis_state_renew(struct state_store *store, struct lease_renewal *renewals
     struct redis_state *state = redis_state_of(store);
     struct renewal_arguments *out = malloc(sizeof(*out));
     struct renewal_batch *batch =
-        count && redis_state_may_write(state) ? make_renewal_batch(renewals, count) : NULL;
+        count && redis_state_may_write(state) ? make_renewal_batch(state, renewals, count) : NULL;
     if (!batch || !out) {
         for (size_t i = 0; i < count; i++) {
             renewals[i].lost = false;

@@ -22,6 +22,9 @@ enum {
 /* Values of AT_CHANGED: whether others see a change, and whether the user was online or away before it. */
 enum { NOT_CHANGED, CHANGED, CHANGED_AND_WAS_HERE };
 
+/* Values of AT_ENDED; the last one of a claim only. */
+enum { NOT_ENDED, ENDED, UNDECIDED };
+
 /* A presence record outlives the leases by this long; the same as in user_prelude.lua. */
 enum { RECORD_EXTRA_MS = 5000 };
 
@@ -36,6 +39,7 @@ bool redis_state_parse_presence(const struct redis_state *state, const struct re
     if (items[2].text.len && !time_text_parse(items[2].text, &out->last_seen_ms))
         out->last_seen_ms = TIME_NONE;
     out->version = items[3].integer;
+    out->unrecorded = out->version == 0;
     /* The record has expired, and only last_seen is left. This version is not smaller than the record's was, and smaller
      * than every later version, because a record expires a window and RECORD_EXTRA_MS after it was written. */
     if (out->version == 0 && out->last_seen_ms != TIME_NONE)
@@ -50,6 +54,7 @@ bool redis_state_parse_transition(struct redis_state *state, const struct resp_v
     if (!redis_state_reply_is(reply, RESP_ARRAY) || reply->count != TRANSITION_ITEMS)
         return false;
     const struct resp_value *items = reply->items;
+    *out = (struct state_transition){0}; /* also what this reply does not have */
     if (!redis_state_parse_presence(state, items + AT_STATUS, &out->presence))
         return false;
     out->changed = items[AT_CHANGED].integer != NOT_CHANGED;
@@ -67,7 +72,8 @@ bool redis_state_parse_transition(struct redis_state *state, const struct resp_v
         *lease = (struct redis_lease_change){
             .grace_ms = items[AT_GRACE_LEFT].integer,
             .old_gateway = gateway.len <= GATEWAY_ID_BYTES_MAX ? gateway : SLICE_NONE,
-            .has_ended = items[AT_ENDED].integer == 1,
+            .has_ended = items[AT_ENDED].integer == ENDED,
+            .is_undecided = items[AT_ENDED].integer == UNDECIDED,
         };
     return out->presence.user_id.len > 0 && out->presence.user_id.len <= USER_ID_BYTES_MAX;
 }
