@@ -15,8 +15,9 @@
  * Every gateway always subscribes to BUS_TOPIC_ALL: an event for users whose routes cannot be looked up goes
  * to all gateways, without Redis. BUS_TOPIC_LOST goes only to gateways that peers can reach but that the
  * store of routes has lost: cut off from Redis, they still hold users who have no routes. It arrives as
- * BUS_TOPIC_ALL. bus_has_lost() returns whether there are such gateways. bus_is_reachable() returns whether events for
- * this gateway's own topic arrive: until then it must take no connections.
+ * BUS_TOPIC_ALL. bus_has_lost() returns whether there are such gateways. bus_reaches_all() returns whether BUS_TOPIC_ALL
+ * leaves the process by at least one peer link, or need not because all gateways are in it. bus_is_reachable() returns
+ * whether events for this gateway's own topic arrive: until then it must take no connections.
  *
  * `on_event` runs on the worker's thread, possibly inside bus_publish(). `on_gap` runs there too, but never
  * inside a function of the bus. There is one `struct bus` per worker.
@@ -45,6 +46,7 @@ struct bus_operations {
     void (*unsubscribe)(struct bus *bus, struct slice topic);
     void (*publish)(struct bus *bus, struct slice topic, struct slice payload);
     bool (*has_lost)(const struct bus *bus);     /* NULL: never */
+    bool (*reaches_all)(const struct bus *bus);  /* NULL: always */
     bool (*is_reachable)(const struct bus *bus); /* NULL: always */
     void (*free)(struct bus *bus);
 };
@@ -75,6 +77,11 @@ static inline void bus_publish(struct bus *bus, struct slice topic, struct slice
 static inline bool bus_has_lost(const struct bus *bus)
 {
     return bus->operations->has_lost && bus->operations->has_lost(bus);
+}
+
+static inline bool bus_reaches_all(const struct bus *bus)
+{
+    return !bus->operations->reaches_all || bus->operations->reaches_all(bus);
 }
 
 static inline bool bus_is_reachable(const struct bus *bus)

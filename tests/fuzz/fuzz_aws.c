@@ -9,8 +9,8 @@
  */
 #include "aws/aws_key_text.h"
 #include "fuzz.h"
-#include "ledger/dynamodb/dynamodb_error.h"
-#include "ledger/dynamodb/dynamodb_table_state.h"
+#include "ledger/dynamodb/client/dynamodb_error.h"
+#include "ledger/dynamodb/client/dynamodb_table_state.h"
 
 static bool is_inside(struct slice part, struct slice whole)
 {

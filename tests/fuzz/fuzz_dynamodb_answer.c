@@ -8,8 +8,8 @@
 #include "fuzz.h"
 #include "fuzz_dynamodb_oracle.h"
 #include "fuzz_json_oracle.h"
-#include "ledger/dynamodb/dynamodb_error.h"
-#include "ledger/dynamodb/dynamodb_item.h"
+#include "ledger/dynamodb/client/dynamodb_error.h"
+#include "ledger/dynamodb/client/dynamodb_item.h"
 
 static struct clock clock_now;
 static struct ledger_client ledger_client = {.clock = &clock_now};

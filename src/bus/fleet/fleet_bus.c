@@ -5,32 +5,32 @@
 #include "base/list.h"
 #include "base/seen.h"
 #include "log/log.h"
-#include "redis/redis_pubsub.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { FLEET_GATEWAY_BYTES_MAX = PEER_NAME_BYTES_MAX + 16 };
+enum { FLEET_GATEWAY_BYTES_MAX = PEER_NAME_BYTES_MAX + 16, FLEET_TOPIC_BYTES_MAX = 1024 };
 
 struct fleet_bus {
     struct bus bus;
-    struct redis_client *client;
-    struct redis_pubsub *pubsub;
+    struct bus_carrier *carrier;
     struct bus *mailbox; /* the fallback within the process */
     struct peer_hub *hub;
     struct metrics *metrics;
     struct slice process;
     size_t workers;
-    struct list publications; /* unanswered by Redis */
+    const atomic_bool *is_alone;
+    struct list publications; /* unanswered by the carrier */
     struct seen seen;         /* recent events for this gateway */
     struct hash_key key;      /* of the hashes in `seen` */
     size_t own_topic_len;     /* 0: not subscribed yet */
-    char own_topic[REDIS_CHANNEL_BYTES_MAX];
+    char own_topic[FLEET_TOPIC_BYTES_MAX];
 };
 
-/* An event on its way to Redis, kept for the fallback. */
+/* An event on its way to the carrier, kept for the fallback. */
 struct publication {
+    struct bus_carriage carriage;
     struct list place;
     struct fleet_bus *bus; /* NULL: the bus was freed */
     size_t topic_len;
@@ -45,7 +45,7 @@ static struct fleet_bus *fleet_bus_of(struct bus *bus)
 
 /* ---- receiving ---- */
 
-/* Receives from Redis and from the mailbox: an event for this gateway may arrive by both. */
+/* Receives from the carrier and from the mailbox: an event for this gateway may arrive by both. */
 static void on_fleet_event(void *arg, struct slice topic, struct slice payload)
 {
     struct fleet_bus *bus = arg;
@@ -64,9 +64,6 @@ static void on_fleet_topic_live(void *arg, struct slice topic)
         bus->bus.on_gap(bus->bus.arg, topic);
 }
 
-static const struct redis_pubsub_owner FLEET_PUBSUB_OWNER = {.on_message = on_fleet_event,
-                                                             .on_subscribed = on_fleet_topic_live};
-
 static void fleet_bus_subscribe(struct bus *port, struct slice topic)
 {
     struct fleet_bus *bus = fleet_bus_of(port);
@@ -75,7 +72,8 @@ static void fleet_bus_subscribe(struct bus *port, struct slice topic)
         memcpy(bus->own_topic, topic.data, topic.len);
         bus->own_topic_len = topic.len;
     }
-    if (slice_equal(topic, BUS_TOPIC_ALL) || redis_pubsub_subscribe(bus->pubsub, topic))
+    if (slice_equal(topic, BUS_TOPIC_ALL) ||
+        bus->carrier->operations->subscribe(bus->carrier, topic))
         return;
     metrics_count(bus->metrics, METRIC_BUS_DROPPED);
     log_error("bus_subscribe_failed", "topic=%s", log_quote(topic));
@@ -86,7 +84,7 @@ static void fleet_bus_unsubscribe(struct bus *port, struct slice topic)
     struct fleet_bus *bus = fleet_bus_of(port);
     bus_unsubscribe(bus->mailbox, topic);
     if (!slice_equal(topic, BUS_TOPIC_ALL))
-        redis_pubsub_unsubscribe(bus->pubsub, topic);
+        bus->carrier->operations->unsubscribe(bus->carrier, topic);
 }
 
 /* ---- publishing ---- */
@@ -121,13 +119,12 @@ static void fleet_bus_reroute(struct fleet_bus *bus, struct slice topic, struct 
     fleet_bus_publish_by_fallback(bus, topic, payload);
 }
 
-/* Redis has carried the event if it counts receivers; topics without a gateway may have none. */
-static void on_publication_answered(void *arg, const struct resp_value *reply)
+/* The event was carried if there are receivers; topics without a gateway may have none. */
+static void on_publication_carried(struct bus_carriage *carriage, int64_t receivers)
 {
-    struct publication *publication = arg;
+    struct publication *publication = CONTAINER_OF(carriage, struct publication, carriage);
     struct slice topic = {publication->bytes, publication->topic_len};
-    bool carried = reply && reply->type == RESP_INTEGER &&
-                   (reply->integer > 0 || !bus_topic_gateway(topic).data);
+    bool carried = receivers > 0 || (receivers == 0 && !bus_topic_gateway(topic).data);
     if (publication->bus && !carried)
         fleet_bus_reroute(publication->bus, topic,
                           (struct slice){publication->bytes + topic.len, publication->payload_len});
@@ -141,6 +138,7 @@ static struct publication *publication_make(struct fleet_bus *bus, struct slice 
     struct publication *publication = malloc(sizeof(*publication) + topic.len + payload.len);
     if (!publication)
         return NULL;
+    publication->carriage.on_carried = on_publication_carried;
     publication->bus = bus;
     publication->topic_len = topic.len;
     publication->payload_len = payload.len;
@@ -163,10 +161,11 @@ static void fleet_bus_publish(struct bus *port, struct slice topic, struct slice
             peer_hub_send(bus->hub, bus->metrics, topic, payload);
         return;
     }
-    struct publication *publication =
-        redis_reaches(bus->client, topic) ? publication_make(bus, topic, payload) : NULL;
+    struct publication *publication = bus->carrier->operations->reaches(bus->carrier, topic)
+                                          ? publication_make(bus, topic, payload)
+                                          : NULL;
     if (publication)
-        redis_publish(bus->client, topic, payload, on_publication_answered, publication);
+        bus_carrier_publish(bus->carrier, topic, payload, &publication->carriage);
     else
         fleet_bus_reroute(bus, topic, payload);
 }
@@ -177,11 +176,19 @@ static bool fleet_bus_has_lost(const struct bus *port)
     return bus->hub && peer_hub_lost_links(bus->hub) > 0;
 }
 
+static bool fleet_bus_reaches_all(const struct bus *port)
+{
+    const struct fleet_bus *bus = CONTAINER_OF(port, struct fleet_bus, bus);
+    return (bus->hub && peer_hub_gateway_links(bus->hub) > 0) ||
+           (bus->is_alone && atomic_load(bus->is_alone));
+}
+
 static bool fleet_bus_is_reachable(const struct bus *port)
 {
     const struct fleet_bus *bus = CONTAINER_OF(port, struct fleet_bus, bus);
     return bus->own_topic_len &&
-           redis_pubsub_is_live(bus->pubsub, (struct slice){bus->own_topic, bus->own_topic_len});
+           bus->carrier->operations->is_live(bus->carrier,
+                                             (struct slice){bus->own_topic, bus->own_topic_len});
 }
 
 void fleet_bus_relay(void *port, struct slice topic, struct slice payload)
@@ -191,7 +198,7 @@ void fleet_bus_relay(void *port, struct slice topic, struct slice payload)
 
 /* ---- life ---- */
 
-/* The client is freed later and answers the pending publications then, so they outlive the bus. */
+/* What is behind the carrier is closed later and answers the pending publications then, so they outlive the bus. */
 static void fleet_bus_free(struct bus *port)
 {
     struct fleet_bus *bus = fleet_bus_of(port);
@@ -201,7 +208,7 @@ static void fleet_bus_free(struct bus *port)
         publication->bus = NULL;
         list_remove(&publication->place);
     }
-    redis_pubsub_free(&bus->pubsub);
+    bus_carrier_free(&bus->carrier);
     bus_free(&bus->mailbox);
     free(bus);
 }
@@ -211,6 +218,7 @@ static const struct bus_operations FLEET_BUS_OPERATIONS = {
     .unsubscribe = fleet_bus_unsubscribe,
     .publish = fleet_bus_publish,
     .has_lost = fleet_bus_has_lost,
+    .reaches_all = fleet_bus_reaches_all,
     .is_reachable = fleet_bus_is_reachable,
     .free = fleet_bus_free,
 };
@@ -222,29 +230,37 @@ void fleet_bus_use_hub(struct bus *bus, struct peer_hub *hub)
 
 bool fleet_bus_is_settled(const struct bus *bus)
 {
-    return redis_pubsub_settled(CONTAINER_OF(bus, struct fleet_bus, bus)->pubsub);
+    const struct bus_carrier *carrier = CONTAINER_OF(bus, struct fleet_bus, bus)->carrier;
+    return carrier->operations->is_settled(carrier);
 }
 
 struct bus *fleet_bus_make(const struct fleet_bus_options *options)
 {
     assert(options->process.len <= PEER_NAME_BYTES_MAX);
     struct fleet_bus *bus = calloc(1, sizeof(*bus));
-    if (!bus)
+    if (!bus || !options->carrier) {
+        struct bus_carrier *carrier = options->carrier;
+        bus_carrier_free(&carrier);
+        free(bus);
         return NULL;
+    }
     bus->bus = (struct bus){.operations = &FLEET_BUS_OPERATIONS,
                             .on_event = options->on_event,
                             .on_gap = options->on_gap,
                             .arg = options->arg};
-    bus->client = options->client;
+    bus->carrier = options->carrier;
+    bus->carrier->on_event = on_fleet_event;
+    bus->carrier->on_live = on_fleet_topic_live;
+    bus->carrier->arg = bus;
     bus->metrics = options->metrics;
     bus->process = options->process;
     bus->workers = options->workers;
+    bus->is_alone = options->is_alone;
     hash_key_init(&bus->key, options->hash_seed);
     list_init(&bus->publications);
-    bus->pubsub = redis_pubsub_make(options->client, &FLEET_PUBSUB_OWNER, bus);
     bus->mailbox = mailbox_bus_make(options->group, options->index, options->mailbox,
                                     options->metrics, on_fleet_event, bus);
-    if (bus->pubsub && bus->mailbox)
+    if (bus->mailbox)
         return &bus->bus;
     fleet_bus_free(&bus->bus);
     return NULL;

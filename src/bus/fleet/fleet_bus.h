@@ -1,5 +1,6 @@
 /*
- * The bus of a worker in a fleet: Redis pub/sub first, and a fallback when Redis does not carry an event:
+ * The bus of a worker in a fleet: Redis pub/sub first, directly or through aggregators (bus_carrier.h), and a fallback when
+ * that does not carry an event:
  * mailboxes between the workers of a process, peer links between processes (peer_hub.h).
  *
  *   BUS_TOPIC_ALL     always by the fallback, to every worker of every process; never by Redis
@@ -25,12 +26,14 @@
 #define ROLLCALL_BUS_FLEET_FLEET_BUS_H
 
 #include "bus/bus.h"
+#include "bus/fleet/bus_carrier.h"
 #include "bus/fleet/peer_hub.h"
 #include "bus/mailbox/mailbox_bus.h"
-#include "redis/redis_client.h"
+
+#include <stdatomic.h>
 
 struct fleet_bus_options {
-    struct redis_client *client; /* of this worker; outlives the bus */
+    struct bus_carrier *carrier; /* taken; NULL: there is none, and making the bus fails */
     struct mailbox_bus_group *group;
     size_t index; /* of this worker in the group */
     size_t workers;
@@ -38,6 +41,8 @@ struct fleet_bus_options {
     struct metrics *metrics;
     uint64_t hash_seed;   /* random */
     struct slice process; /* its name, as in peer_hub_options; outlives the bus */
+    const atomic_bool
+        *is_alone; /* all gateways are in this process; outlives the bus. NULL: unknown */
     bus_on_event on_event;
     bus_on_gap on_gap;
     void *arg;
@@ -53,7 +58,7 @@ void fleet_bus_use_hub(struct bus *bus, struct peer_hub *hub);
  * bus; `port` is a struct bus. */
 void fleet_bus_relay(void *port, struct slice topic, struct slice payload);
 
-/* Returns whether all subscriptions are live in Redis. */
+/* Returns whether all subscriptions are live. */
 bool fleet_bus_is_settled(const struct bus *bus);
 
 #endif

@@ -1,6 +1,7 @@
 /* The fleet bus while memory runs out, with Redis and without: an event comes once or is lost, those after it
  * come, and nothing leaks. */
 #include "bus/fleet/fleet_bus.h"
+#include "bus/fleet/redis_carrier.h"
 
 #include "support/alloc_fault.h"
 #include "support/redis_server.h"
@@ -60,15 +61,16 @@ static void close_worker(struct fixture *fixture)
 
 static bool open_bus(struct fixture *fixture)
 {
-    fixture->bus = fleet_bus_make(&(struct fleet_bus_options){.client = fixture->client,
-                                                              .group = fixture->group,
-                                                              .workers = 1,
-                                                              .mailbox = &fixture->mailbox,
-                                                              .metrics = &fixture->worker.metrics,
-                                                              .process = SLICE("gw"),
-                                                              .on_event = on_bus_event,
-                                                              .on_gap = ignore_gap,
-                                                              .arg = fixture});
+    fixture->bus =
+        fleet_bus_make(&(struct fleet_bus_options){.carrier = redis_carrier_make(fixture->client),
+                                                   .group = fixture->group,
+                                                   .workers = 1,
+                                                   .mailbox = &fixture->mailbox,
+                                                   .metrics = &fixture->worker.metrics,
+                                                   .process = SLICE("gw"),
+                                                   .on_event = on_bus_event,
+                                                   .on_gap = ignore_gap,
+                                                   .arg = fixture});
     return fixture->bus != NULL;
 }
 

@@ -1,6 +1,7 @@
 /* The fleet bus where only Redis connects its gateways, on a single server and on a cluster: it passes the
  * bus suite, and it reports every gap in which events may have been missed. */
 #include "bus/fleet/fleet_bus.h"
+#include "bus/fleet/redis_carrier.h"
 
 #include "conformance/bus_suite.h"
 #include "support/redis_server.h"
@@ -44,16 +45,17 @@ static void open_gateway(struct fixture *fixture, size_t index, struct mailbox_b
     assert_true(mailbox_init(&gateway->mailbox, &gateway->worker.loop, MAILBOX_MAIL_MAX, gateway));
     gateway->client =
         worker_loop_redis(&gateway->worker, fixture->url_prefix, fixture->servers[0].port);
-    gateway->bus = fleet_bus_make(&(struct fleet_bus_options){.client = gateway->client,
-                                                              .group = group,
-                                                              .index = worker,
-                                                              .workers = workers,
-                                                              .mailbox = &gateway->mailbox,
-                                                              .metrics = &gateway->worker.metrics,
-                                                              .process = SLICE("gw"),
-                                                              .on_event = subscriber->on_event,
-                                                              .on_gap = subscriber->on_gap,
-                                                              .arg = subscriber->arg});
+    gateway->bus =
+        fleet_bus_make(&(struct fleet_bus_options){.carrier = redis_carrier_make(gateway->client),
+                                                   .group = group,
+                                                   .index = worker,
+                                                   .workers = workers,
+                                                   .mailbox = &gateway->mailbox,
+                                                   .metrics = &gateway->worker.metrics,
+                                                   .process = SLICE("gw"),
+                                                   .on_event = subscriber->on_event,
+                                                   .on_gap = subscriber->on_gap,
+                                                   .arg = subscriber->arg});
     assert_non_null(gateway->bus);
     fixture->gateway_count = index + 1;
 }

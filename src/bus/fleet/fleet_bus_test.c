@@ -1,5 +1,6 @@
 /* Two workers in one process and one in another: with Redis, without it, and while it fails and returns. */
 #include "bus/fleet/fleet_bus.h"
+#include "bus/fleet/redis_carrier.h"
 
 #include "conformance/bus_suite.h"
 #include "support/redis_server.h"
@@ -28,6 +29,7 @@ struct gateway {
 struct fixture {
     const char *url_prefix; /* up to the port */
     bool has_redis;
+    atomic_bool is_alone;
     struct redis_server servers[REDIS_CLUSTER_SERVERS];
     struct gateway gateways[BUS_SUITE_PORTS];
     struct mailbox_bus_group *groups[PROCESSES];
@@ -57,16 +59,18 @@ static void open_gateway(struct fixture *fixture, size_t index,
     assert_true(mailbox_init(&gateway->mailbox, &gateway->worker.loop, MAILBOX_MAIL_MAX, gateway));
     gateway->client =
         worker_loop_redis(&gateway->worker, fixture->url_prefix, fixture->servers[0].port);
-    gateway->bus = fleet_bus_make(&(struct fleet_bus_options){.client = gateway->client,
-                                                              .group = fixture->groups[process],
-                                                              .index = process ? 0 : index,
-                                                              .workers = process ? 1 : 2,
-                                                              .mailbox = &gateway->mailbox,
-                                                              .metrics = &gateway->worker.metrics,
-                                                              .process = name_of(process),
-                                                              .on_event = ear->on_event,
-                                                              .on_gap = ear->on_gap,
-                                                              .arg = ear->arg});
+    gateway->bus =
+        fleet_bus_make(&(struct fleet_bus_options){.carrier = redis_carrier_make(gateway->client),
+                                                   .group = fixture->groups[process],
+                                                   .index = process ? 0 : index,
+                                                   .workers = process ? 1 : 2,
+                                                   .mailbox = &gateway->mailbox,
+                                                   .metrics = &gateway->worker.metrics,
+                                                   .process = name_of(process),
+                                                   .is_alone = &fixture->is_alone,
+                                                   .on_event = ear->on_event,
+                                                   .on_gap = ear->on_gap,
+                                                   .arg = ear->arg});
     assert_non_null(gateway->bus);
 }
 
@@ -314,6 +318,18 @@ static void a_broken_subscription_reports_a_gap(void **state)
     assert_true(fixture->gaps > before);
 }
 
+/* By a link, or because there is nobody else. */
+static void a_bus_reaches_all_by_a_link_or_alone(void **state)
+{
+    struct fixture *fixture = *state;
+    struct bus *bus = fixture->gateways[0].bus;
+    assert_true(bus_reaches_all(bus));
+    fleet_bus_use_hub(bus, NULL);
+    assert_false(bus_reaches_all(bus));
+    fixture->is_alone = true;
+    assert_true(bus_reaches_all(bus));
+}
+
 /* Their answers come after the bus was freed. */
 static void unanswered_publications_end_with_the_bus(void **state)
 {
@@ -335,6 +351,7 @@ int main(void)
         with_fleet(no_event_is_repeated_when_redis_is_paused),
         with_fleet(an_event_without_a_receiver_goes_by_peer_link),
         with_fleet(a_broken_subscription_reports_a_gap),
+        with_fleet(a_bus_reaches_all_by_a_link_or_alone),
         with_fleet(unanswered_publications_end_with_the_bus),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

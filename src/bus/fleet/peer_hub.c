@@ -119,6 +119,11 @@ size_t peer_hub_open_links(const struct peer_hub *hub)
     return atomic_load(&hub->roster.chosen_count);
 }
 
+size_t peer_hub_gateway_links(const struct peer_hub *hub)
+{
+    return atomic_load(&hub->roster.gateway_count);
+}
+
 size_t peer_hub_lost_links(const struct peer_hub *hub)
 {
     return atomic_load(&hub->roster.lost_count);

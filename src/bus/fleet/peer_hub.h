@@ -19,8 +19,8 @@
  * Everything is bounded: links, pending peers, the queue of a link (PEER_HUB_QUEUE_BYTES_MAX). An event that
  * finds the queue full is skipped and counted: a slow peer loses its own events and nobody else's.
  *
- * The hub lives on one worker's loop; only peer_hub_send(), peer_hub_open_links() and peer_hub_lost_links()
- * may be called from any thread.
+ * The hub lives on one worker's loop; only peer_hub_send() and the functions that count links may be called from any
+ * thread.
  */
 #ifndef ROLLCALL_BUS_FLEET_PEER_HUB_H
 #define ROLLCALL_BUS_FLEET_PEER_HUB_H
@@ -79,6 +79,9 @@ struct peer_hub_entry {
     struct slice address;    /* may be empty */
 };
 
+/* Returns whether this gateway id belongs to the process with that name. */
+bool peer_hub_is_gateway_of(struct slice gateway_id, struct slice process);
+
 /* Takes all entries of the registry. Dials new ones, unless a link to them is open; forgets those that are not
  * named any more and have no open link. Must not be used while the registry cannot be read. */
 void peer_hub_learn(struct peer_hub *hub, const struct peer_hub_entry *entries, size_t count);
@@ -89,9 +92,10 @@ void peer_hub_learn(struct peer_hub *hub, const struct peer_hub_entry *entries, 
 void peer_hub_send(struct peer_hub *hub, struct metrics *metrics, struct slice topic,
                    struct slice payload);
 
-/* Return how many processes the hub has links to, and how many of them the registry, as learned last, has
- * lost. From any thread. */
+/* Return how many processes the hub has links to, how many of them have gateways, and how many the registry, as learned
+ * last, has lost. From any thread. */
 size_t peer_hub_open_links(const struct peer_hub *hub);
+size_t peer_hub_gateway_links(const struct peer_hub *hub);
 size_t peer_hub_lost_links(const struct peer_hub *hub);
 
 #endif

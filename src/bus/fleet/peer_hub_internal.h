@@ -15,9 +15,6 @@ struct peer_hub {
     struct pending_peers pending;
 };
 
-/* Returns whether this gateway id belongs to the process with that name. */
-bool peer_hub_is_gateway_of(struct slice gateway_id, struct slice process);
-
 /* Returns whether a process with this name has gateways. */
 bool peer_hub_has_gateways(struct slice process);
 

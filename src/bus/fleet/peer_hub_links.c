@@ -1,5 +1,6 @@
 /* The links of a hub: those it dials, those it accepts, and those the registry of gateways names. */
 #include "bus/fleet/peer_hub_internal.h"
+#include "bus/fleet/peer_index.h"
 #include "log/log.h"
 
 #include <unistd.h>
@@ -84,13 +85,67 @@ bool peer_hub_add(struct peer_hub *hub, const char *address)
 
 /* ---- the registry ---- */
 
-static bool peer_hub_is_linked(struct peer_hub *hub, struct slice gateway_id)
+/* What one pass over the registry looks up, so that its cost grows with the number of gateways and links, and not with
+ * their product. */
+struct registry_pass {
+    struct peer_index linked;     /* names of the processes that have a link, and this one's */
+    struct peer_index addresses;  /* of dialled entries → struct roster_entry */
+    struct peer_index registered; /* names that a process with one of the gateways can have */
+};
+
+/* Returns the name of the process that has this gateway as one of several; SLICE_NONE: it can only be its only one. */
+static struct slice peer_hub_numbered_process(struct slice gateway_id)
 {
-    for (struct list *at = hub->roster.entries.next; at != &hub->roster.entries; at = at->next)
-        if (roster_entry_of(at)->chosen &&
-            peer_hub_is_gateway_of(gateway_id, roster_entry_name(roster_entry_of(at))))
-            return true;
-    return peer_hub_is_gateway_of(gateway_id, hub->options.name);
+    size_t len = gateway_id.len;
+    while (len > 0 && gateway_id.data[len - 1] >= '0' && gateway_id.data[len - 1] <= '9')
+        len--;
+    bool is_numbered = len > 1 && len < gateway_id.len && gateway_id.data[len - 1] == '-';
+    return is_numbered ? slice_first(gateway_id, len - 1) : SLICE_NONE;
+}
+
+static bool peer_index_has_process(const struct peer_index *names, struct slice gateway_id)
+{
+    struct slice process = peer_hub_numbered_process(gateway_id);
+    return peer_index_find(names, gateway_id) || (process.data && peer_index_find(names, process));
+}
+
+static void registry_pass_end(struct registry_pass *pass)
+{
+    peer_index_free(&pass->linked);
+    peer_index_free(&pass->addresses);
+    peer_index_free(&pass->registered);
+}
+
+static bool registry_pass_begin(struct registry_pass *pass, struct peer_hub *hub,
+                                const struct peer_hub_entry *entries, size_t count)
+{
+    *pass = (struct registry_pass){0};
+    bool made = peer_index_init(&pass->linked, hub->roster.count + 1) &&
+                peer_index_init(&pass->addresses, hub->roster.count + count) &&
+                peer_index_init(&pass->registered, 2 * count);
+    if (!made) {
+        registry_pass_end(pass);
+        return false;
+    }
+    peer_index_add(&pass->linked, hub->options.name, NULL);
+    for (struct list *at = hub->roster.entries.next; at != &hub->roster.entries; at = at->next) {
+        struct roster_entry *entry = roster_entry_of(at);
+        entry->named = false;
+        if (entry->chosen)
+            peer_index_add(&pass->linked, roster_entry_name(entry), entry);
+        if (entry->address_len && !entry->forgotten)
+            peer_index_add(&pass->addresses, (struct slice){entry->address, entry->address_len},
+                           entry);
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct slice process = peer_hub_numbered_process(entries[i].gateway_id);
+        if (entries[i].gateway_id.len == 0)
+            continue;
+        peer_index_add(&pass->registered, entries[i].gateway_id, NULL);
+        if (process.data)
+            peer_index_add(&pass->registered, process, NULL);
+    }
+    return true;
 }
 
 static void peer_hub_forget_unnamed(struct peer_hub *hub)
@@ -110,36 +165,41 @@ static void peer_hub_forget_unnamed(struct peer_hub *hub)
 }
 
 /* An entry whose process has no gateways counts as registered. */
-static bool roster_entry_is_registered(const struct roster_entry *entry,
-                                       const struct peer_hub_entry *entries, size_t count)
+static bool roster_entry_is_lost(const struct roster_entry *entry, const struct registry_pass *pass)
 {
-    for (size_t i = 0; i < count; i++)
-        if (peer_hub_is_gateway_of(entries[i].gateway_id, roster_entry_name(entry)))
-            return true;
-    return !peer_hub_has_gateways(roster_entry_name(entry));
+    struct slice name = roster_entry_name(entry);
+    return entry->chosen && peer_hub_has_gateways(name) &&
+           !peer_index_find(&pass->registered, name);
+}
+
+static void registry_pass_name(struct registry_pass *pass, struct peer_hub *hub,
+                               const struct peer_hub_entry *named)
+{
+    const struct peer_index_place *place = peer_index_find(&pass->addresses, named->address);
+    struct roster_entry *entry = place ? place->value : NULL;
+    if (!entry && !peer_index_has_process(&pass->linked, named->gateway_id)) {
+        entry = peer_hub_dial(hub, named->address);
+        if (entry) {
+            entry->learned = true;
+            peer_index_add(&pass->addresses, named->address, entry);
+        }
+    }
+    if (entry)
+        entry->named = true;
 }
 
 void peer_hub_learn(struct peer_hub *hub, const struct peer_hub_entry *entries, size_t count)
 {
-    for (struct list *at = hub->roster.entries.next; at != &hub->roster.entries; at = at->next)
-        roster_entry_of(at)->named = false;
-    for (size_t i = 0; i < count; i++) {
-        if (!entries[i].address.len)
-            continue;
-        struct roster_entry *entry = peer_roster_find_address(&hub->roster, entries[i].address);
-        if (!entry && !peer_hub_is_linked(hub, entries[i].gateway_id)) {
-            entry = peer_hub_dial(hub, entries[i].address);
-            if (entry)
-                entry->learned = true;
-        }
-        if (entry)
-            entry->named = true;
-    }
+    struct registry_pass pass;
+    if (!registry_pass_begin(&pass, hub, entries, count))
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (entries[i].address.len && entries[i].gateway_id.len)
+            registry_pass_name(&pass, hub, &entries[i]);
     peer_hub_forget_unnamed(hub);
     for (struct list *at = hub->roster.entries.next; at != &hub->roster.entries; at = at->next)
-        peer_roster_set_lost(roster_entry_of(at),
-                             roster_entry_of(at)->chosen &&
-                                 !roster_entry_is_registered(roster_entry_of(at), entries, count));
+        peer_roster_set_lost(roster_entry_of(at), roster_entry_is_lost(roster_entry_of(at), &pass));
+    registry_pass_end(&pass);
 }
 
 /* ---- accepted links ---- */

@@ -143,6 +143,8 @@ static void a_peer_without_gateways_sends_events_and_gets_none(void **state)
     peer_processes_await_links(processes, 1, 1);
     peer_hub_learn(gateway->hub, &registered, 1);
     assert_int_equal(peer_hub_lost_links(gateway->hub), 0);
+    assert_int_equal(peer_hub_gateway_links(gateway->hub), 0);
+    assert_int_equal(peer_hub_gateway_links(fanout->hub), 1);
     peer_process_send(gateway, "broadcast", "for gateways");
     peer_processes_await_received(processes, 1, "");
     peer_process_send(fanout, "broadcast", "1");

@@ -1,5 +1,7 @@
 #include "bus/fleet/peer_roster.h"
 
+#include "bus/fleet/peer_hub_internal.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,11 +39,15 @@ void peer_roster_remove(struct roster_entry *entry)
 static void roster_entry_set_chosen(struct roster_entry *entry, bool chosen)
 {
     struct peer_roster *roster = entry->roster;
+    size_t gateways = peer_hub_has_gateways(roster_entry_name(entry)) ? 1 : 0;
     entry->chosen = chosen;
-    if (chosen)
+    if (chosen) {
         atomic_fetch_add(&roster->chosen_count, 1);
-    else
+        atomic_fetch_add(&roster->gateway_count, gateways);
+    } else {
         atomic_fetch_sub(&roster->chosen_count, 1);
+        atomic_fetch_sub(&roster->gateway_count, gateways);
+    }
     metrics_set(roster->metrics, METRIC_PEER_LINKS_OPEN,
                 (int64_t)atomic_load(&roster->chosen_count));
 }

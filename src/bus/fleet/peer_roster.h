@@ -26,6 +26,7 @@ struct peer_roster {
     size_t count;
     size_t count_max;
     atomic_size_t chosen_count;
+    atomic_size_t gateway_count; /* of them, processes with gateways */
     atomic_size_t lost_count;
 };
 
