@@ -161,7 +161,8 @@ static void dwell_publish(struct dwell *dwell, struct dwell_user *user,
     struct presence_change change = {.presence = *presence,
                                      .timestamp_ms = dwell->plane->clock->wall_ms,
                                      .announcement = dwell_announcement(user, presence)};
-    if (presence->version <= 0) {
+    if (settle_queue_check(dwell->plane, presence) || presence->version <= 0 ||
+        presence->unrecorded) {
         dwell_forget(dwell, user);
         return;
     }

@@ -13,6 +13,7 @@ struct known_presence {
     uint32_t noted; /* the count of notes when this entry was noted */
     uint8_t status;
     bool in_call;
+    bool is_claimed;
 };
 
 struct last_known {
@@ -67,15 +68,21 @@ void last_known_note(struct last_known *known, const struct presence *presence)
     };
 }
 
-bool last_known_find(const struct last_known *known, struct slice user_id, struct presence *out)
+static struct known_presence *find_known_presence(struct last_known *known, struct slice user_id)
 {
     if (!known)
-        return false;
+        return NULL;
     uint64_t hash = last_known_hash(known, user_id);
-    const struct known_presence *set = known->sets[(hash >> 1) % SETS];
-    const struct known_presence *entry = NULL;
-    for (size_t i = 0; i < LAST_KNOWN_WAYS && !entry; i++)
-        entry = set[i].hash == hash ? &set[i] : NULL;
+    struct known_presence *set = known->sets[(hash >> 1) % SETS];
+    for (size_t i = 0; i < LAST_KNOWN_WAYS; i++)
+        if (set[i].hash == hash)
+            return &set[i];
+    return NULL;
+}
+
+bool last_known_find(struct last_known *known, struct slice user_id, struct presence *out)
+{
+    const struct known_presence *entry = find_known_presence(known, user_id);
     if (!entry)
         return false;
     *out = (struct presence){
@@ -86,4 +93,28 @@ bool last_known_find(const struct last_known *known, struct slice user_id, struc
         .version = entry->version,
     };
     return true;
+}
+
+bool last_known_is_ahead(const struct presence *told, const struct presence *stored)
+{
+    if (told->status == PRESENCE_OFFLINE && stored->status == PRESENCE_OFFLINE)
+        return false;
+    int64_t seen_ms = stored->last_seen_ms == TIME_NONE ? 0 : stored->last_seen_ms;
+    return told->version > (stored->unrecorded ? seen_ms : stored->version);
+}
+
+bool last_known_begin_claim(struct last_known *known, struct slice user_id)
+{
+    struct known_presence *entry = find_known_presence(known, user_id);
+    if (!entry || entry->is_claimed)
+        return false;
+    entry->is_claimed = true;
+    return true;
+}
+
+void last_known_end_claim(struct last_known *known, struct slice user_id)
+{
+    struct known_presence *entry = find_known_presence(known, user_id);
+    if (entry)
+        entry->is_claimed = false;
 }

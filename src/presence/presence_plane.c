@@ -15,6 +15,7 @@ void presence_init(struct presence_plane *plane)
     list_init(&plane->reviews);
     resync_init(&plane->resync);
     reread_queue_init(&plane->rereads);
+    settle_queue_init(&plane->settlements);
 }
 
 void presence_free(struct presence_plane *plane)
@@ -22,10 +23,19 @@ void presence_free(struct presence_plane *plane)
     visibility_review_free_all(plane);
     resync_free(&plane->resync);
     reread_queue_free(&plane->rereads);
+    settle_queue_free(&plane->settlements);
     dwell_free(&plane->dwell);
 }
 
 /* ---- publishing ---- */
+
+/* Last seen and its version must outlive the state store. */
+static void presence_note_last_seen(struct presence_plane *plane, const struct presence *presence)
+{
+    if (presence->status == PRESENCE_OFFLINE && presence->last_seen_ms != TIME_NONE)
+        last_seen_note(plane->last_seen, presence->user_id, presence->last_seen_ms,
+                       (uint64_t)presence->version);
+}
 
 static void presence_publish_event(struct presence_plane *plane, const struct presence_event *event)
 {
@@ -52,10 +62,7 @@ void presence_publish_change(struct presence_plane *plane, const struct presence
     const struct presence *presence = &change->presence;
     last_known_note(plane->last_known, presence);
     notify_record_online(plane, presence);
-    /* Last seen and its version must outlive the state store. */
-    if (presence->status == PRESENCE_OFFLINE && presence->last_seen_ms != TIME_NONE)
-        last_seen_note(plane->last_seen, presence->user_id, presence->last_seen_ms,
-                       (uint64_t)presence->version);
+    presence_note_last_seen(plane, presence);
     if (dwell_admit(&plane->dwell, change))
         presence_publish_now(plane, change);
 }
@@ -68,19 +75,42 @@ void presence_publish_privacy(struct presence_plane *plane, struct slice user_id
 
 /* ---- transitions ---- */
 
-/* `announcement` applies to a user who is still connected after the operation. */
+static void presence_publish_state(struct presence_plane *plane, const struct presence *presence,
+                                   int64_t at_ms, enum presence_announcement announcement)
+{
+    bool left = presence->status == PRESENCE_OFFLINE;
+    presence_publish_change(
+        plane,
+        &(struct presence_change){.presence = *presence,
+                                  .timestamp_ms = at_ms,
+                                  .announcement = left ? PRESENCE_ANNOUNCE_OFFLINE : announcement});
+}
+
+/* `announcement` applies to a user who is still connected after the operation. While routes of viewers may be missing, the
+ * state is published again when they are not. */
 static void presence_apply(struct presence_plane *plane, const struct state_transition *transition,
                            enum presence_announcement announcement)
 {
+    const struct presence *presence = &transition->presence;
     if (!transition->changed)
         return;
     metrics_count(plane->metrics, METRIC_PRESENCE_TRANSITIONS);
-    bool left = transition->presence.status == PRESENCE_OFFLINE;
-    presence_publish_change(
-        plane,
-        &(struct presence_change){.presence = transition->presence,
-                                  .timestamp_ms = transition->at_ms,
-                                  .announcement = left ? PRESENCE_ANNOUNCE_OFFLINE : announcement});
+    if (settle_queue_check(plane, presence))
+        return;
+    presence_publish_state(plane, presence, transition->at_ms, announcement);
+    if (!resync_is_settled(plane))
+        reread_queue_add_user(plane, presence->user_id, announcement);
+}
+
+void presence_settled(struct presence_plane *plane, const struct state_transition *transition,
+                      bool publish)
+{
+    const struct presence *presence = &transition->presence;
+    presence_note_last_seen(plane, presence);
+    if (transition->changed)
+        presence_apply(plane, transition, PRESENCE_ANNOUNCE_NOTHING);
+    else if (publish && !presence->unrecorded && !settle_queue_check(plane, presence))
+        presence_publish_state(plane, presence, plane->clock->wall_ms, PRESENCE_ANNOUNCE_NOTHING);
 }
 
 static void on_lease_changed(void *arg, enum state_status status,
@@ -136,6 +166,9 @@ void presence_open(struct presence_plane *plane, const struct lease *lease, pres
     if (!operation)
         return;
     struct lease opened = *lease;
+    struct presence told;
+    if (last_known_find(plane->last_known, lease->user_id, &told))
+        opened.version_min = told.version;
     if (opened.known_since_ms == 0 && plane->connected_since)
         opened.known_since_ms = plane->connected_since(plane->session_arg, lease->user_id);
     state_open(plane->store, &opened, on_lease_opened, operation);
@@ -147,9 +180,41 @@ void presence_set_idle(struct presence_plane *plane, struct slice user_id,
     state_set_idle(plane->store, user_id, conn_id, idle, on_lease_changed, plane);
 }
 
+/* The end of a lease that the store may not take. */
+struct presence_departure {
+    struct presence_plane *plane;
+    struct ulid conn_id;
+    int64_t left_at_ms;
+    size_t user_id_len;
+    char user_id[USER_ID_BYTES_MAX];
+};
+
+static void on_lease_closed(void *arg, enum state_status status,
+                            const struct state_transition *transition)
+{
+    struct presence_departure departure = *(struct presence_departure *)arg;
+    free(arg);
+    if (status == STATE_OK)
+        presence_apply(departure.plane, transition, PRESENCE_ANNOUNCE_NOTHING);
+    else
+        settle_queue_add_departure(
+            departure.plane, (struct slice){departure.user_id, departure.user_id_len},
+            &departure.conn_id, departure.left_at_ms, status == STATE_UNKNOWN);
+}
+
 void presence_close(struct presence_plane *plane, struct slice user_id, const struct ulid *conn_id)
 {
-    state_close(plane->store, user_id, conn_id, on_lease_changed, plane);
+    struct presence_departure *departure = malloc(sizeof(*departure));
+    if (!departure) { /* if the store does not take it, the lease expires */
+        state_close(plane->store, user_id, conn_id, on_lease_changed, plane);
+        return;
+    }
+    departure->plane = plane;
+    departure->conn_id = *conn_id;
+    departure->left_at_ms = plane->clock->wall_ms;
+    departure->user_id_len = user_id.len;
+    memcpy(departure->user_id, user_id.data, user_id.len);
+    state_close(plane->store, user_id, conn_id, on_lease_closed, departure);
 }
 
 static void on_call_flag_set(void *arg, enum state_status status,
@@ -195,6 +260,8 @@ static void on_leases_renewed(void *arg, enum state_status status,
     (void)status; /* each renewal carries its own result */
     for (size_t i = 0; i < count; i++) {
         if (renewals[i].lost)
+            resync_disturb(plane);
+        if (renewals[i].lost)
             plane->on_lease_lost(plane->session_arg, renewals[i].user_id, &renewals[i].conn_id);
         else if (!renewals[i].failed)
             metrics_count(plane->metrics, METRIC_LEASES_RENEWED);
@@ -213,6 +280,8 @@ void presence_flush(struct presence_plane *plane)
 
 /* ---- the reaper, and events ---- */
 
+static void reap_leases(struct presence_plane *plane);
+
 static void on_leases_reaped(void *arg, enum state_status status,
                              const struct state_transition *transitions, size_t count)
 {
@@ -222,13 +291,23 @@ static void on_leases_reaped(void *arg, enum state_status status,
     metrics_add(plane->metrics, METRIC_PRESENCE_REAPED, (int64_t)count);
     for (size_t i = 0; i < count; i++)
         presence_apply(plane, &transitions[i], PRESENCE_ANNOUNCE_NOTHING);
+    /* More may be due; and these have been told. A store that answers at once is asked with the next tick. */
+    if (count > 0 && !plane->is_in_reap)
+        reap_leases(plane);
+}
+
+static void reap_leases(struct presence_plane *plane)
+{
+    plane->is_in_reap = true;
+    state_reap(plane->store, plane->config->presence.reap_batch_max, on_leases_reaped, plane);
+    plane->is_in_reap = false;
 }
 
 void presence_reap(struct presence_plane *plane)
 {
     visibility_review_retry(plane);
     resync_run(plane);
-    state_reap(plane->store, plane->config->presence.reap_batch_max, on_leases_reaped, plane);
+    reap_leases(plane);
 }
 
 void presence_received(struct presence_plane *plane, struct slice topic, struct slice payload)
@@ -243,6 +322,8 @@ void presence_received(struct presence_plane *plane, struct slice topic, struct 
         return;
     }
     if (event.kind == PRESENCE_EVENT_CHANGED) {
+        if (settle_queue_check(plane, &event.change.presence))
+            return;
         last_known_note(plane->last_known, &event.change.presence);
         subscription_fan_out(plane, topic, &event.change);
     } else {

@@ -8,7 +8,8 @@
  * Renewals are collected and sent to the store in batches (presence_flush(), several times a second). The
  * reaper (presence_reap()) turns leases that were not renewed into transitions. Every transition is
  * published once, by the gateway whose operation made it; if that gateway does not receive the result, it
- * publishes what it reads later (reread_queue.h). The last-seen time goes to the ledger asynchronously.
+ * publishes what it reads later (reread_queue.h). A lease that ended while the store could not be told is settled later
+ * (settle_queue.h). The last-seen time goes to the ledger asynchronously.
  *
  * One per worker, on its thread. It has no access to sockets and connections.
  */
@@ -27,6 +28,7 @@
 #include "presence/last_known.h"
 #include "presence/reread_queue.h"
 #include "presence/resync.h"
+#include "presence/settle_queue.h"
 #include "routing/router.h"
 #include "store/state_store.h"
 
@@ -74,10 +76,12 @@ struct presence_plane {
     struct lease_renewal renewals[PRESENCE_RENEWALS_MAX];
     char renewal_users[PRESENCE_RENEWALS_MAX][USER_ID_BYTES_MAX];
     size_t renewal_count;
+    bool is_in_reap;      /* state_reap() has not returned */
     struct list queries;  /* pending queries that will set views (presence_query.h) */
     struct list reviews;  /* pending, or waiting to be tried again (visibility_review.h) */
     struct resync resync; /* its refresh_chat is set by the owner */
     struct reread_queue rereads;
+    struct settle_queue settlements;
     struct dwell dwell; /* made with dwell_init(); without it every change is published at once */
 };
 
@@ -113,6 +117,10 @@ void presence_publish_change(struct presence_plane *plane, const struct presence
 
 /* Publishes a recorded change at once. */
 void presence_publish_now(struct presence_plane *plane, const struct presence_change *change);
+
+/* A claim was settled with the store (settle_queue.h). `publish`: also if nothing changed by it. */
+void presence_settled(struct presence_plane *plane, const struct state_transition *transition,
+                      bool publish);
 
 /* Handles an event from the bus, on a topic `presence:<user>`. */
 void presence_received(struct presence_plane *plane, struct slice topic, struct slice payload);

@@ -2,6 +2,7 @@
 #include "presence/presence_plane.h"
 
 #include "support/client.h"
+#include "text/time_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -231,6 +232,117 @@ static void a_close_without_an_answer_is_published_later(void **unused)
     close_world();
 }
 
+static void refuse_close(struct state_store *store, struct slice user_id,
+                         const struct ulid *conn_id, state_transition_done done, void *arg)
+{
+    (void)store, (void)user_id, (void)conn_id;
+    done(arg, STATE_UNAVAILABLE, &(struct state_transition){0});
+}
+
+static void a_close_that_the_store_refused_is_settled_with_its_time(void **unused)
+{
+    (void)unused;
+    struct state_store_operations refusing;
+    open_with(WORLD_DEFAULTS);
+    client_connect(&bob, &world, "bob");
+    int64_t version = expect_change("online");
+    real_operations = world.presence->store->operations;
+    refusing = *real_operations;
+    refusing.close = refuse_close;
+    refusing.available = not_available;
+    world.presence->store->operations = &refusing;
+    int64_t left_at_ms = world.presence->clock->wall_ms;
+    client_hang_up(&bob);
+    world_advance(&world, 2 * world.config.presence.reap_interval_ms);
+    client_expect_nothing(&alice);
+    restore_answers();
+    world_advance(&world, world.config.presence.reap_interval_ms);
+    assert_true(expect_change("offline") > version);
+    char text[TIME_TEXT_LEN + 1] = {0};
+    time_text_write(text, left_at_ms);
+    assert_true(client_has(&alice, text));
+    assert_int_equal(world_metric(&world, METRIC_PRESENCE_CLAIMS_SETTLED), 1);
+    assert_int_equal(world.presence->settlements.count, 0);
+    close_world();
+}
+
+static void claims_beyond_the_bound_are_dropped(void **unused)
+{
+    (void)unused;
+    struct ulid conn_id = {{1}};
+    open_with(WORLD_DEFAULTS);
+    for (int i = 0; i < SETTLE_QUEUE_MAX + 1; i++)
+        settle_queue_add_departure(world.presence, SLICE("bob"), &conn_id, 1, false);
+    assert_int_equal(world_metric(&world, METRIC_PRESENCE_CLAIMS_DROPPED), 1);
+    world_advance(&world, world.config.presence.reap_interval_ms);
+    assert_int_equal(world.presence->settlements.count, 0);
+    close_world();
+}
+
+/* An event with a lower version than the viewers were told: the store lost the record. */
+static void an_event_with_a_version_that_went_back_is_not_told(void **unused)
+{
+    (void)unused;
+    open_with(WORLD_DEFAULTS);
+    world.presence->last_known = last_known_make(1);
+    client_connect(&bob, &world, "bob");
+    expect_change("online");
+    struct slice older = SLICE("{\"type\":\"presence_changed\",\"user_id\":\"bob\",\"status\":"
+                               "\"offline\",\"version\":5}");
+    presence_received(world.presence, SLICE("presence:bob"), older);
+    client_expect_nothing(&alice);
+    assert_int_equal(world.presence->settlements.count, 1);
+    presence_received(world.presence, SLICE("presence:bob"), older);
+    assert_int_equal(world.presence->settlements.count, 1);
+    world_advance(&world, world.config.presence.reap_interval_ms);
+    assert_int_equal(world.presence->settlements.count, 0);
+    client_hang_up(&bob);
+    close_world();
+}
+
+static bool claimed_finally;
+
+static void settle_when_final(struct state_store *store, const struct state_claim *claim,
+                              state_transition_done done, void *arg)
+{
+    (void)store;
+    claimed_finally = claim->is_final;
+    done(arg, STATE_OK,
+         &(struct state_transition){.presence = {.user_id = claim->user_id, .unrecorded = true},
+                                    .undecided = !claim->is_final});
+}
+
+/* Its record may have expired because the store's clock was set; the user's gateway finds that within a window. */
+static void a_user_whose_record_is_missing_is_not_given_up_for_a_window(void **unused)
+{
+    (void)unused;
+    open_with(WORLD_DEFAULTS);
+    world.presence->last_known = last_known_make(1);
+    client_connect(&bob, &world, "bob");
+    expect_change("online");
+    real_operations = world.presence->store->operations;
+    struct state_store_operations settling = *real_operations;
+    settling.settle = settle_when_final;
+    world.presence->store->operations = &settling;
+    claimed_finally = false;
+    struct presence missing = {.user_id = SLICE("bob"), .unrecorded = true};
+    missing.last_seen_ms = TIME_NONE;
+    int64_t from_ms = world.presence->clock->now_ms;
+    int64_t window_ms = world.config.presence.expiry_window_ms;
+    assert_true(settle_queue_check(world.presence, &missing));
+    while (world.presence->clock->now_ms - from_ms < 2 * window_ms && !claimed_finally) {
+        keep_alive(&bob);
+        keep_alive(&alice);
+        world_advance(&world, world.config.presence.reap_interval_ms);
+    }
+    assert_true(claimed_finally);
+    assert_true(world.presence->clock->now_ms - from_ms >= window_ms);
+    assert_int_equal(world.presence->settlements.count, 0);
+    restore_answers();
+    client_hang_up(&bob);
+    close_world();
+}
+
 /* The client connects again, and for the store its user is connected already. */
 static void an_open_without_an_answer_is_published_later(void **unused)
 {
@@ -333,6 +445,10 @@ int main(void)
         cmocka_unit_test(any_number_of_renewals_is_sent_in_batches),
         cmocka_unit_test(an_invalid_bus_event_is_ignored),
         cmocka_unit_test(a_close_without_an_answer_is_published_later),
+        cmocka_unit_test(a_close_that_the_store_refused_is_settled_with_its_time),
+        cmocka_unit_test(claims_beyond_the_bound_are_dropped),
+        cmocka_unit_test(an_event_with_a_version_that_went_back_is_not_told),
+        cmocka_unit_test(a_user_whose_record_is_missing_is_not_given_up_for_a_window),
         cmocka_unit_test(an_open_without_an_answer_is_published_later),
         cmocka_unit_test(the_last_known_presence_is_shown_as_stale),
         cmocka_unit_test(a_hidden_user_looks_the_same_known_or_not),

@@ -57,48 +57,65 @@ static void presence_query_free(struct pending_query *query)
 
 /* ---- what the viewer sees ---- */
 
-/* Completes the store's record with the ledger's, which also has users that the store has dropped. */
-static struct presence presence_query_merge(const struct presence *state,
-                                            const struct presence *ledger)
+/* Returns the version of a user whose record has expired or is lost. The store can only say what it was at most; the ledger
+ * has the version with which the user left, and has it whatever happens to the store. */
+static int64_t presence_query_unrecorded_version(const struct presence *state,
+                                                 const struct presence *ledger)
+{
+    if (ledger->version == 0)
+        return state->version;
+    return state->last_seen_ms > ledger->version ? state->last_seen_ms : ledger->version;
+}
+
+struct presence presence_query_merge(const struct presence *state, const struct presence *ledger,
+                                     int64_t told_version)
 {
     struct presence merged = *state;
     if (merged.status == PRESENCE_OFFLINE && merged.last_seen_ms == TIME_NONE)
         merged.last_seen_ms = ledger->last_seen_ms;
+    if (state->unrecorded)
+        merged.version = presence_query_unrecorded_version(state, ledger);
     if (merged.version < ledger->version)
         merged.version = ledger->version;
+    if (merged.version < told_version)
+        merged.version = told_version;
     return merged;
 }
 
-/* Returns whether the store's record is missing (NULL: the store is unavailable) or older than the last known
- * presence, because the store came back without its data. The ledger has the version of every user who left. */
+/* Returns whether the store has no answer (NULL), or viewers were told something later: its data is lost. The ledger has the
+ * version of every user who left. */
 static bool presence_query_state_is_behind(const struct pending_query *query, size_t index,
                                            const struct presence *state,
                                            const struct presence *last)
 {
     return !state ||
-           (state->version < last->version && query->known[index].version < last->version &&
-            resync_store_may_lack_records(query->plane));
+           (last_known_is_ahead(last, state) && last->version > query->known[index].version);
 }
 
 /* Returns one user's presence as the viewer may see it: the store's or, if that is missing or behind, the
- * last known one, marked stale. For a hidden user `stale` does not reveal whether there was a record. */
+ * last known one, marked stale. Before the store is settled, a missing record may still come. For a hidden user `stale`
+ * does not reveal whether there was a record. */
 static struct presence presence_query_result(struct pending_query *query, size_t index,
                                              const struct presence *state)
 {
-    struct last_known *last_known = query->plane->last_known;
+    struct presence_plane *plane = query->plane;
     struct slice user_id = query->users.ids[index];
-    struct presence last;
-    struct presence result;
-    bool stale = !state || query->undecided[index];
-    if (state)
-        last_known_note(last_known, state);
-    if (last_known_find(last_known, user_id, &last) &&
-        presence_query_state_is_behind(query, index, state, &last))
+    bool is_undecided = query->undecided[index];
+    bool is_hidden = query->decisions[index].view == PRIVACY_HIDDEN;
+    bool is_missing = state && state->unrecorded && !resync_is_settled(plane);
+    struct presence last = {0}, result;
+    bool is_known = last_known_find(plane->last_known, user_id, &last);
+    bool is_behind = is_known && presence_query_state_is_behind(query, index, state, &last);
+    bool stale = !state || is_undecided || (!is_hidden && (is_behind || is_missing));
+    if (state && is_behind)
+        settle_queue_check(plane, state);
+    if (is_behind)
         state = &last;
-    if (state && !query->undecided[index]) {
-        struct presence merged = presence_query_merge(state, &query->known[index]);
-        result = privacy_apply(&merged, query->decisions[index], query->plane->clock->wall_ms);
-        stale |= state == &last && query->decisions[index].view != PRIVACY_HIDDEN;
+    if (state && !is_undecided) {
+        struct presence merged = presence_query_merge(state, &query->known[index], last.version);
+        if (!is_behind && !is_missing)
+            last_known_note(plane->last_known, &merged);
+        result = privacy_apply(&merged, query->decisions[index], plane->clock->wall_ms);
     } else {
         result = presence_hidden(user_id, query->decisions[index].reason);
     }

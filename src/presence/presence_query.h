@@ -34,6 +34,11 @@ struct presence_query_handler {
 void presence_query(struct presence_plane *plane, struct slice viewer, const struct slice *users,
                     size_t count, const struct presence_query_handler *handler);
 
+/* Completes the store's record with the ledger's last seen and version: the ledger also has users whom the store has dropped
+ * or lost. The version does not go below the one that viewers were told. */
+struct presence presence_query_merge(const struct presence *state, const struct presence *ledger,
+                                     int64_t told_version);
+
 /* The visibility of this user changed: pending queries that will set views start again. */
 void presence_query_outdate(struct presence_plane *plane, struct slice user_id);
 

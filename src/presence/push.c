@@ -19,8 +19,8 @@ static void on_push_routed(struct delivery_payload *payload, enum state_status s
                            const struct state_routes *routes)
 {
     struct push_sending *sending = CONTAINER_OF(payload, struct push_sending, payload);
-    bool known = status == STATE_OK &&
-                 !(payload->broadcasts && resync_store_may_lack_records(sending->plane));
+    bool known =
+        status == STATE_OK && !(payload->broadcasts && resync_is_disturbed(sending->plane));
     if (known)
         delivery_payload_publish(payload, routes);
     if (payload->broadcasts && !known)

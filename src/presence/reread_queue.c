@@ -86,12 +86,12 @@ static void reread_put_back(struct reread *reread, size_t index)
         list_append(&queue->reviewed, &topic->stale);
 }
 
-/* Skips users unknown to the store: their version is 0. */
+/* Skips users without a record: resync.h tells who missed that they left. */
 static void reread_publish_user(struct presence_plane *plane, const struct uncertain_user *user,
                                 const struct presence *presence)
 {
     bool left = presence->status == PRESENCE_OFFLINE;
-    if (presence->version <= 0)
+    if (settle_queue_check(plane, presence) || presence->version <= 0 || presence->unrecorded)
         return;
     presence_publish_change(
         plane, &(struct presence_change){.presence = *presence,
@@ -105,9 +105,12 @@ static void reread_deliver_to_subscribers(struct presence_plane *plane,
 {
     struct topic *topic = subscription_topic(plane, presence->user_id);
     metrics_count(plane->metrics, METRIC_RESYNC_USERS);
-    if (!topic)
+    if (!topic || settle_queue_check(plane, presence))
         return;
     struct presence_change change = {.presence = *presence, .timestamp_ms = plane->clock->wall_ms};
+    if (presence
+            ->unrecorded) /* this version is certain: it is not above the one with which the user left */
+        change.presence.version = presence->last_seen_ms == TIME_NONE ? 0 : presence->last_seen_ms;
     size_t told = subscription_deliver(plane, topic, &change);
     metrics_add(plane->metrics, METRIC_RESYNC_TOLD, (int64_t)told);
 }
@@ -193,7 +196,7 @@ void reread_queue_run(struct presence_plane *plane)
         list_append(&queue->reviewed, &topic->stale);
         visibility_review_start(plane, presence_topic_user(topic_name(topic)));
     }
-    size_t uncertain = resync_store_may_lack_records(plane) ? 0 : queue->uncertain_count;
+    size_t uncertain = resync_is_settled(plane) ? queue->uncertain_count : 0;
     queue->reviewed_readable = reviewed;
     queue->uncertain_readable =
         uncertain < REREAD_USERS_PER_READ ? uncertain : REREAD_USERS_PER_READ;

@@ -70,14 +70,42 @@ void resync_gap(struct presence_plane *plane, struct slice name)
         table_each(&plane->router->topics, resync_visit_topic, plane);
     if (!name.data || bus_topic_gateway(name).data) {
         plane->resync.disturbed_at_ms = plane->clock->now_ms;
+        plane->resync.needs_syncs = true;
         resync_contacts_begin(plane);
     }
 }
 
-bool resync_store_may_lack_records(const struct presence_plane *plane)
+/* A store that was never available has nothing to lose. */
+void resync_disturb(struct presence_plane *plane)
+{
+    plane->resync.disturbed_at_ms = plane->clock->now_ms;
+    plane->resync.is_unsettled |= plane->resync.was_available;
+}
+
+bool resync_is_disturbed(const struct presence_plane *plane)
 {
     int64_t undisturbed_ms = plane->clock->now_ms - plane->resync.disturbed_at_ms;
     return undisturbed_ms < plane->config->presence.expiry_window_ms;
+}
+
+static int64_t resync_registered_ms(const struct presence_plane *plane)
+{
+    int64_t third_ms = plane->config->presence.expiry_window_ms / 3;
+    if (third_ms > RESYNC_REGISTERED_MS)
+        return third_ms;
+    return 2 * third_ms < RESYNC_REGISTERED_MS ? 2 * third_ms : RESYNC_REGISTERED_MS;
+}
+
+bool resync_is_settled(const struct presence_plane *plane)
+{
+    return !plane->resync.is_unsettled ||
+           plane->clock->now_ms - plane->resync.disturbed_at_ms >= resync_registered_ms(plane);
+}
+
+bool resync_has_been_settled(const struct presence_plane *plane)
+{
+    return resync_is_settled(plane) &&
+           plane->clock->now_ms - plane->resync.disturbed_at_ms >= 2 * resync_registered_ms(plane);
 }
 
 /* ---- chats ---- */
@@ -130,15 +158,23 @@ void resync_run(struct presence_plane *plane)
     int64_t now_ms = plane->clock->now_ms;
     if (!state_available(plane->store)) {
         resync->available_since_ms = INT64_MAX;
-        resync->disturbed_at_ms = now_ms;
+        resync->needs_syncs = true;
+        resync_disturb(plane);
         return;
     }
+    resync->was_available = true;
     if (now_ms < resync->available_since_ms)
         resync->available_since_ms = now_ms;
     else if (now_ms - resync->available_since_ms >= RESYNC_UNDETECTED_MS)
         resync->healthy_at_ms = plane->clock->wall_ms;
     if (now_ms - resync->disturbed_at_ms >= RESYNC_SETTLE_MS)
         resync_refresh_chats(plane);
+    if (resync->is_unsettled && resync_is_settled(plane)) {
+        resync->is_unsettled = false;
+        table_each(&plane->router->topics, resync_visit_topic, plane);
+        resync_contacts_begin(plane);
+    }
+    settle_queue_run(plane);
     reread_queue_run(plane);
     resync_contacts_run(plane);
 }

@@ -3,6 +3,7 @@
 #include "base/container.h"
 #include "base/id_list.h"
 #include "presence/presence_query.h"
+#include "presence/sync_required.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +34,10 @@ void resync_contacts_begin(struct presence_plane *plane)
     int64_t healthy_at_ms = resync->healthy_at_ms ? resync->healthy_at_ms : plane->clock->wall_ms;
     if (was_empty)
         resync->changed_since_ms = healthy_at_ms - RESYNC_UNDETECTED_MS;
+    bool requires_syncs = resync->needs_syncs && resync_is_settled(plane);
+    resync->needs_syncs &= !requires_syncs;
     id_list_free(&resync->users);
-    resync->users_next = 0;
+    resync->users_next = resync->syncs_next = 0;
     size_t count = plane->router->routes.size;
     struct slice *ids = count ? malloc(count * sizeof(*ids)) : NULL;
     if (!ids)
@@ -48,6 +51,7 @@ void resync_contacts_begin(struct presence_plane *plane)
     }
     id_list_pack(owned, owned, count, (char *)(owned + count));
     resync->users = (struct id_list){owned, count};
+    resync->syncs_next = requires_syncs ? 0 : count;
 }
 
 /* ---- one user ---- */
@@ -109,9 +113,19 @@ static void on_contacts_listed(void *arg, const struct ledger_ids_outcome *outco
         contacts_resync_end(user);
 }
 
+/* Before the store is settled, routes may be missing, so devices would miss more afterwards. */
+static void resync_require_syncs(struct presence_plane *plane)
+{
+    struct resync *resync = &plane->resync;
+    for (unsigned i = 0; i < RESYNC_SYNCS_PER_RUN && resync->syncs_next < resync->users.count; i++)
+        sync_required_send_to_user(plane->router, plane->metrics,
+                                   resync->users.ids[resync->syncs_next++], SYNC_DELIVERY_OUTAGE);
+}
+
 void resync_contacts_run(struct presence_plane *plane)
 {
     struct resync *resync = &plane->resync;
+    resync_require_syncs(plane);
     unsigned left = RESYNC_CONTACTS_PER_RUN - resync->users_pending;
     while (left-- > 0 && resync->users_next < resync->users.count) {
         struct slice user_id = resync->users.ids[resync->users_next++];
@@ -125,8 +139,8 @@ void resync_contacts_run(struct presence_plane *plane)
         resync->users_pending++;
         ledger_contacts_list(plane->ledger, user_id, on_contacts_listed, user);
     }
-    if (resync->users_next >= resync->users.count) {
+    if (resync->users_next >= resync->users.count && resync->syncs_next >= resync->users.count) {
         id_list_free(&resync->users);
-        resync->users_next = 0;
+        resync->users_next = resync->syncs_next = 0;
     }
 }

@@ -36,7 +36,7 @@ static void miss_a_change(void)
     client_expect_nothing(&alice);
 }
 
-/* Returns whether alice was told bob's state or that it is hidden (there was no memory to decide whether she
+/* Returns whether alice was told bob's state (offline if there was no memory to tell bob to sync) or that it is hidden (there was no memory to decide whether she
  * may see it), or her connection was closed. */
 static bool is_told(void)
 {
@@ -44,6 +44,7 @@ static bool is_told(void)
     enum client_event event;
     while ((event = client_next(&alice)) == CLIENT_TEXT)
         told |= client_has(&alice, "\"status\":\"online\"") ||
+                client_has(&alice, "\"status\":\"offline\"") ||
                 client_has(&alice, "\"reason\":\"privacy\"");
     return told || event == CLIENT_CLOSE;
 }

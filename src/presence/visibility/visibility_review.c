@@ -20,7 +20,8 @@ struct review {
     bool outdated;        /* a newer one has begun */
     struct slice user_id; /* the last of `ids` */
     size_t viewer_count;
-    struct id_list ids; /* owned: the viewers, then the user itself */
+    struct id_list ids;     /* owned: the viewers, then the user itself */
+    struct presence ledger; /* the user's last seen and version there */
 };
 
 static struct review *review_of(struct list *at)
@@ -152,8 +153,11 @@ static void on_review_state_read(void *arg, enum state_status status,
         return;
     }
     struct topic *topic = subscription_topic(review->plane, review->user_id);
-    struct presence_change change = {.presence = presences[0],
-                                     .timestamp_ms = review->plane->clock->wall_ms};
+    struct presence told = {0};
+    last_known_find(review->plane->last_known, review->user_id, &told);
+    struct presence_change change = {
+        .presence = presence_query_merge(&presences[0], &review->ledger, told.version),
+        .timestamp_ms = review->plane->clock->wall_ms};
     if (topic)
         subscription_deliver_reviewed(review->plane, topic, &change);
     review_free(review);
@@ -170,7 +174,11 @@ static void on_review_profiles_read(void *arg, const struct ledger_profiles_outc
         review_suspend(review);
         return;
     }
-    const struct ledger_settings *settings = &outcome->profiles[review->viewer_count].settings;
+    const struct ledger_profile *profile = &outcome->profiles[review->viewer_count];
+    const struct ledger_settings *settings = &profile->settings;
+    review->ledger =
+        (struct presence){.last_seen_ms = profile->last_seen_ms ? profile->last_seen_ms : TIME_NONE,
+                          .version = (int64_t)profile->presence_version};
     bool needs_state = false;
     for (size_t i = 0; i < review->viewer_count; i++) {
         struct slice viewer = review->ids.ids[i];
