@@ -26,6 +26,8 @@ struct event_sending {
     const struct delivery_locals *locals;
     struct id_list users; /* of a counted event, borrowed */
     size_t user_count;    /* of them, those with a device */
+    bool counts_devices;  /* of its only user, instead of users */
+    bool goes_twice;      /* by routes and by broadcast */
     void *arg;
 };
 
@@ -102,20 +104,34 @@ static enum delivery_result event_sending_broadcast(struct event_sending *sendin
 
 /* ---- counted events ---- */
 
-static bool event_sending_is_local(const struct event_sending *sending, struct slice user)
+static size_t event_sending_local_devices(const struct event_sending *sending, struct slice user)
 {
-    return sending->locals->has(sending->locals->arg, user);
+    return sending->locals->devices(sending->locals->arg, user);
 }
 
-/* Without routes. */
-static enum delivery_result event_sending_count_locals(struct event_sending *sending)
+static bool event_sending_is_known(const struct event_sending *sending, struct slice user,
+                                   enum delivery_known known)
 {
-    size_t count = sending->users.count;
-    for (size_t i = 0; i < count; i++)
-        if (!event_sending_is_local(sending, sending->users.ids[i]))
+    return sending->locals->known(sending->locals->arg, user) == known;
+}
+
+/* Without routes: a user who is not here may be on any gateway that the broadcast reaches. */
+static enum delivery_result event_sending_count_unrouted(struct event_sending *sending)
+{
+    bool reaches_all = bus_reaches_all(sending->payload.bus);
+    size_t counted = 0;
+    for (size_t i = 0; i < sending->users.count; i++) {
+        struct slice user = sending->users.ids[i];
+        size_t devices = event_sending_local_devices(sending, user);
+        if (!devices && !reaches_all)
             return DELIVERY_SKIPPED;
+        if (devices)
+            counted += sending->counts_devices ? devices : 1;
+        else
+            counted += !event_sending_is_known(sending, user, DELIVERY_KNOWN_OFFLINE);
+    }
     enum delivery_result result = event_sending_broadcast(sending);
-    sending->user_count = result == DELIVERY_SENT ? count : 0;
+    sending->user_count = result == DELIVERY_SENT ? counted : 0;
     return result;
 }
 
@@ -129,7 +145,23 @@ static void mark_routed_users(const struct event_sending *sending, const struct 
     }
 }
 
-/* Counts the users with a route, and serves those whom this gateway holds without one. */
+/* After the routes: to all gateways if routes may be missing, or else to those that the store has lost. Parked sessions have
+ * been served by then, which "kept" tells the receivers. Returns false when out of memory for what must not be missed. */
+static bool event_sending_broadcast_too(struct event_sending *sending)
+{
+    struct delivery_payload *payload = &sending->payload;
+    if (sending->goes_twice)
+        json_write_key_bool(&payload->head, SLICE("kept"), true);
+    else if (!bus_has_lost(payload->bus))
+        return true;
+    bool is_sent =
+        !payload->head.failed &&
+        delivery_payload_broadcast(payload, sending->goes_twice ? BUS_TOPIC_ALL : BUS_TOPIC_LOST);
+    metrics_add(payload->metrics, METRIC_BROADCASTS, is_sent);
+    return is_sent || !sending->goes_twice;
+}
+
+/* Counts the users with a route, or whose route may be missing, and serves those whom this gateway holds without one. */
 static enum delivery_result event_sending_count(struct event_sending *sending,
                                                 const struct state_routes *routes)
 {
@@ -143,10 +175,13 @@ static enum delivery_result event_sending_count(struct event_sending *sending,
             mark_routed_users(sending, &routes->items[i], routed_here);
     }
     for (size_t i = 0; routed && locals && i < count; i++) {
-        if (!routed_here[i] && event_sending_is_local(sending, sending->users.ids[i])) {
-            locals[missing++] = sending->users.ids[i];
+        struct slice user = sending->users.ids[i];
+        if (!routed_here[i] && event_sending_local_devices(sending, user)) {
+            locals[missing++] = user;
             routed[i] = true;
         }
+        routed[i] |= sending->goes_twice && !routed[i] &&
+                     event_sending_is_known(sending, user, DELIVERY_KNOWN_ONLINE);
         sending->user_count += routed[i];
     }
     struct state_route route = {here, locals, missing};
@@ -159,6 +194,13 @@ static enum delivery_result event_sending_count(struct event_sending *sending,
     return result;
 }
 
+/* Each gateway with a route has a device, and so has this one, whatever the store knows. */
+static size_t event_sending_count_devices(const struct state_routes *routes)
+{
+    size_t least = routes->count ? routes->count : 1;
+    return routes->devices > least ? routes->devices : least;
+}
+
 static void on_event_routed(struct delivery_payload *payload, enum state_status status,
                             const struct state_routes *routes)
 {
@@ -168,7 +210,7 @@ static void on_event_routed(struct delivery_payload *payload, enum state_status 
     enum delivery_result result = DELIVERY_SENT;
     metrics_set(delivery->metrics, METRIC_BROADCAST_MODE, !is_routed);
     if (!is_routed) {
-        result = sending->counted ? event_sending_count_locals(sending)
+        result = sending->counted ? event_sending_count_unrouted(sending)
                                   : event_sending_broadcast(sending);
         metrics_add(delivery->metrics, METRIC_BROADCASTS, result == DELIVERY_SENT);
     } else {
@@ -177,18 +219,19 @@ static void on_event_routed(struct delivery_payload *payload, enum state_status 
         event_sending_keep(sending, routes->parked, routes->parked_count);
         if (sending->counted)
             result = event_sending_count(sending, routes);
-        if (bus_has_lost(payload->bus))
-            metrics_add(delivery->metrics, METRIC_BROADCASTS,
-                        delivery_payload_broadcast(payload, BUS_TOPIC_LOST));
+        if (sending->counts_devices && sending->user_count)
+            sending->user_count = event_sending_count_devices(routes);
+        if (!event_sending_broadcast_too(sending))
+            result = DELIVERY_FAILED;
     }
     event_sending_end(sending, result);
 }
 
 /* Returns an id unlike that of any other event: each gateway counts its own events, and gateways differ by
- * seed or by address. */
+ * seed or, within a process, by number. */
 static uint64_t delivery_next_event_id(struct delivery *delivery)
 {
-    uint64_t parts[] = {++delivery->sent_count, (uintptr_t)delivery};
+    uint64_t parts[] = {++delivery->sent_count, delivery->number};
     return XXH3_64bits_withSeed(parts, sizeof(parts), delivery->seed);
 }
 
@@ -265,9 +308,17 @@ void delivery_send_then(struct delivery *delivery, const struct slice *users, si
     event_sending_route(sending, users, count);
 }
 
-void delivery_send_counted(struct delivery *delivery, const struct slice *users, size_t count,
-                           const struct message *message, const struct delivery_locals *locals,
-                           delivery_counted done, void *arg)
+/* Whether routes alone may miss devices that a broadcast reaches. */
+static bool delivery_needs_broadcast(const struct delivery *delivery)
+{
+    return delivery->broadcasts && delivery->may_lack_routes &&
+           delivery->may_lack_routes(delivery->arg) && bus_reaches_all(delivery->bus);
+}
+
+static void event_sending_start_counted(struct delivery *delivery, struct id_list users,
+                                        bool counts_devices, const struct message *message,
+                                        const struct delivery_locals *locals, delivery_counted done,
+                                        void *arg)
 {
     struct event_sending *sending =
         event_sending_make(delivery, DELIVERY_EVENT, message, NULL, SLICE_NONE);
@@ -277,16 +328,63 @@ void delivery_send_counted(struct delivery *delivery, const struct slice *users,
     }
     sending->counted = done;
     sending->locals = locals;
-    sending->users = (struct id_list){users, count};
+    sending->users = users;
+    sending->counts_devices = counts_devices;
+    sending->goes_twice = delivery_needs_broadcast(delivery);
     sending->arg = arg;
-    event_sending_route(sending, users, count);
+    if (sending->goes_twice)
+        json_write_key_bool(&sending->payload.head, SLICE("twice"), true);
+    event_sending_route(sending, users.ids, users.count);
+}
+
+void delivery_send_counted(struct delivery *delivery, const struct slice *users, size_t count,
+                           const struct message *message, const struct delivery_locals *locals,
+                           delivery_counted done, void *arg)
+{
+    event_sending_start_counted(delivery, (struct id_list){users, count}, false, message, locals,
+                                done, arg);
+}
+
+void delivery_send_to_devices(struct delivery *delivery, const struct slice *user,
+                              const struct message *message, const struct delivery_locals *locals,
+                              delivery_counted done, void *arg)
+{
+    event_sending_start_counted(delivery, (struct id_list){user, 1}, true, message, locals, done,
+                                arg);
+}
+
+/* Writes an event for everyone, which names nobody. Returns NULL when out of memory. */
+static struct event_sending *event_sending_make_everyone(struct delivery *delivery,
+                                                         const struct message *message)
+{
+    static const struct slice NOBODY = {NULL, 0};
+    struct event_sending *sending =
+        event_sending_make(delivery, DELIVERY_EVERYONE, message, NULL, SLICE_NONE);
+    if (sending)
+        sending->payload.users = (struct id_list){&NOBODY, 0};
+    return sending;
+}
+
+enum delivery_result delivery_broadcast_everyone(struct delivery *delivery,
+                                                 const struct message *message)
+{
+    if (!bus_reaches_all(delivery->bus))
+        return DELIVERY_SKIPPED;
+    struct event_sending *sending = event_sending_make_everyone(delivery, message);
+    if (!sending)
+        return DELIVERY_FAILED;
+    enum delivery_result result =
+        sending->payload.head.failed ? DELIVERY_FAILED : event_sending_broadcast(sending);
+    metrics_add(delivery->metrics, METRIC_BROADCASTS, result == DELIVERY_SENT);
+    event_sending_end(sending, result);
+    return result;
 }
 
 bool delivery_send_everyone(struct delivery *delivery, const struct slice *gateway_ids,
                             size_t count, const struct message *message)
 {
-    struct event_sending *sending =
-        event_sending_make(delivery, DELIVERY_EVERYONE, message, NULL, SLICE_NONE);
+    struct event_sending *sending = event_sending_make_everyone(delivery, message);
+    bool needs_broadcast = delivery_needs_broadcast(delivery);
     struct slice nobody = SLICE_NONE;
     bool is_written = sending && !sending->payload.head.failed;
     for (size_t i = 0; is_written && i < count; i++) {
@@ -294,10 +392,9 @@ bool delivery_send_everyone(struct delivery *delivery, const struct slice *gatew
         delivery_payload_publish(&sending->payload,
                                  &(struct state_routes){.items = &route, .count = 1});
     }
-    if (is_written && bus_has_lost(delivery->bus)) {
-        sending->payload.users = (struct id_list){&nobody, 0};
-        delivery_payload_broadcast(&sending->payload, BUS_TOPIC_LOST);
-    }
+    if (is_written && (needs_broadcast || bus_has_lost(delivery->bus)))
+        delivery_payload_broadcast(&sending->payload,
+                                   needs_broadcast ? BUS_TOPIC_ALL : BUS_TOPIC_LOST);
     if (sending)
         event_sending_end(sending, DELIVERY_SENT);
     return is_written;

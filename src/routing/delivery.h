@@ -10,11 +10,18 @@
  * (BUS_TOPIC_ALL), naming all recipients, and each gateway serves those it holds. A worker whose bus reaches no
  * gateway without Redis does not broadcast (`broadcasts`); it skips the event, and clients get it when they sync.
  *
+ * An event whose sender is told the outcome (counted, or for everyone) is promised: without routes it is broadcast if the
+ * bus reaches all gateways (bus_reaches_all()) and refused otherwise. A store that was disturbed may have come back without
+ * its routes; until the gateways have registered again (`may_lack_routes`), such an event goes by the routes there are and by
+ * broadcast, marked "twice", and each receiver drops the second copy for a user. The broadcast copy is also marked "kept": its
+ * sender kept the event for parked sessions.
+ *
  * Payloads (delivery_payload.h) of the kinds that this file sends:
  *
  *   {"kind":"event", "type":"call_incoming", "fields":{…}, "except":"<conn_id>", "id":"<16 hex>", "users":["a","b"]}
  *   {"kind":"event", "type":"call_signal", "fields":{…}, "device":"<device_id>", "id":"<16 hex>", "users":["a"]}
  *   {"kind":"event", "type":"message", "fields":{…}, "except":…, "chat":"<chat_id>", "sequence":47, "id":…, "users":["a","b"]}
+ *   {"kind":"event", "type":"delivery", "fields":{…}, "id":…, "twice":true, "kept":true, "users":["a"]}     by routes and by broadcast
  *   {"kind":"close", "conn_id":"<conn_id>", "reason":"admin", "users":["a"]}     closes a connection
  *   {"kind":"everyone", "type":"delivery", "fields":{…}, "id":…, "users":[]}     to everyone there, at a pace
  *
@@ -46,7 +53,7 @@
 
 enum delivery_result {
     DELIVERY_SENT, /* by routes or by broadcast */
-    DELIVERY_SKIPPED, /* routes are unknown, and this worker does not broadcast; trying again is of no use */
+    DELIVERY_SKIPPED, /* routes are unknown, and this worker does not broadcast, or what is promised reaches nobody */
     DELIVERY_FAILED, /* out of memory */
 };
 
@@ -60,9 +67,13 @@ struct delivery {
     struct recovery_store *recovery;        /* NULL: no events are kept */
     const struct dialect *recovery_dialect; /* in which they are kept */
     struct encoder *encoder;                /* for them */
-    uint64_t seed;                          /* random */
+    uint64_t seed;                          /* random, of the process */
+    uint64_t number;                        /* of the worker in it */
     bool broadcasts;                        /* while routes are unknown; else events are skipped */
     uint64_t sent_count;                    /* events that were given an id */
+    /* Whether the store answers, but may lack routes of connected users. NULL: it never does. */
+    bool (*may_lack_routes)(void *arg);
+    void *arg;
 };
 
 /* Sends a message to all devices of the users except the connection `except` (NULL: none). Best effort:
@@ -75,27 +86,40 @@ void delivery_send_then(struct delivery *delivery, const struct slice *users, si
                         const struct message *message, const struct ulid *except,
                         delivery_done done, void *arg);
 
-/* Who of the users is connected to this very gateway, whatever the state store knows; borrowed for the call. */
+enum delivery_known { DELIVERY_KNOWN_NOTHING, DELIVERY_KNOWN_OFFLINE, DELIVERY_KNOWN_ONLINE };
+
+/* What this very gateway knows of users, whatever the state store knows; borrowed for the call. */
 struct delivery_locals {
     struct slice gateway_id;
-    bool (*has)(void *arg, struct slice user_id);
+    size_t (*devices)(void *arg, struct slice user_id);            /* connected here */
+    enum delivery_known (*known)(void *arg, struct slice user_id); /* when last heard of */
     void *arg;
 };
 
-typedef void (*delivery_counted)(void *arg, enum delivery_result result, size_t users);
+typedef void (*delivery_counted)(void *arg, enum delivery_result result, size_t count);
 
 /* The same for a sender who must know: `done` gets how many users have at least one device. Users whom this gateway holds
- * are served even without a route. While routes are unknown, the event is broadcast if this gateway holds all the users;
- * otherwise it is skipped: nothing was sent. The users, which differ and are sorted by bytes, and the locals are
- * borrowed until `done`, which runs exactly once. */
+ * are served even without a route. While routes are unknown, the event is broadcast if this gateway holds all the users,
+ * or the bus reaches all gateways; otherwise it is skipped: nothing was sent. Users elsewhere count then, unless they were
+ * last known as offline. The users, which differ and are sorted by bytes, and the locals are borrowed until `done`, which
+ * runs exactly once. */
 void delivery_send_counted(struct delivery *delivery, const struct slice *users, size_t count,
                            const struct message *message, const struct delivery_locals *locals,
                            delivery_counted done, void *arg);
+
+/* The same for one user, borrowed too; `done` gets how many devices the user has. */
+void delivery_send_to_devices(struct delivery *delivery, const struct slice *user,
+                              const struct message *message, const struct delivery_locals *locals,
+                              delivery_counted done, void *arg);
 
 /* Sends a message to everyone who is connected to these gateways (everyone.h), one publication for each, and to those
  * gateways that the state store has lost. Returns false when out of memory: nothing was sent. */
 bool delivery_send_everyone(struct delivery *delivery, const struct slice *gateway_ids,
                             size_t count, const struct message *message);
+
+/* The same while the gateways cannot be listed: by broadcast. Skipped unless the bus reaches all gateways. */
+enum delivery_result delivery_broadcast_everyone(struct delivery *delivery,
+                                                 const struct message *message);
 
 /* The same as delivery_send(), to the connections of one device of a user. */
 void delivery_send_device(struct delivery *delivery, struct slice user_id, struct slice device_id,

@@ -1,12 +1,15 @@
 #include "routing/delivery_receiver.h"
 
 #include "base/container.h"
+#include "base/hash_key.h"
 #include "log/log.h"
 #include "routing/delivery_payload.h"
 #include "text/json.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { RECEIVED_USER_BYTES_MAX = UINT8_MAX }; /* of a user who can have a route (router.h) */
 
 /* ---- events ---- */
 
@@ -19,6 +22,8 @@ struct received_event {
     struct slice chat;
     int64_t sequence;
     struct slice id;
+    bool comes_twice;
+    bool is_kept;
 };
 
 static bool received_event_parse(struct json *json, struct received_event *event)
@@ -41,6 +46,10 @@ static bool received_event_parse(struct json *json, struct received_event *event
             json_int(json, &event->sequence);
         else if (slice_is(key, "id"))
             json_string(json, &event->id);
+        else if (slice_is(key, "twice"))
+            json_bool(json, &event->comes_twice);
+        else if (slice_is(key, "kept"))
+            json_bool(json, &event->is_kept);
         else
             json_skip(json);
     }
@@ -108,11 +117,28 @@ static void delivery_keep_received_event(const struct delivery_receiver *receive
         recovery_invalidate(receiver->recovery);
 }
 
+/* An event that comes by routes and by broadcast names other users each time, so it is recognised user by user. */
+static bool delivery_is_second_copy(struct delivery_receiver *receiver,
+                                    const struct received_event *event, struct slice user)
+{
+    char key[DELIVERY_ID_TEXT_LEN + RECEIVED_USER_BYTES_MAX];
+    if (!event->comes_twice || event->id.len != DELIVERY_ID_TEXT_LEN ||
+        user.len > RECEIVED_USER_BYTES_MAX)
+        return false;
+    memcpy(key, event->id.data, DELIVERY_ID_TEXT_LEN);
+    memcpy(key + DELIVERY_ID_TEXT_LEN, user.data, user.len);
+    struct slice whole = {key, DELIVERY_ID_TEXT_LEN + user.len};
+    bool is_new = seen_note(&receiver->seen, hash_key_hash(&receiver->router->key, whole));
+    metrics_add(receiver->metrics, METRIC_FANOUT_DUPLICATES, !is_new);
+    return !is_new;
+}
+
 static bool delivery_receive_event(struct delivery_receiver *receiver, struct json *json)
 {
     struct received_event event = {0};
     if (!received_event_parse(json, &event))
         return false;
+    receiver->is_kept = event.is_kept;
     uint64_t id = received_event_id(&event);
     if (event.sequence && id && !seen_note(&receiver->seen, id)) {
         metrics_count(receiver->metrics, METRIC_FANOUT_DUPLICATES);
@@ -127,6 +153,8 @@ static bool delivery_receive_event(struct delivery_receiver *receiver, struct js
     json_init(&users, (char *)event.users.data, event.users.len);
     json_array(&users);
     while (json_element(&users) && json_string(&users, &user)) {
+        if (delivery_is_second_copy(receiver, &event, user))
+            continue;
         if (event.device.data) {
             delivered += delivery_send_to_local_device(receiver, user, event.device, &broadcast);
             continue;
@@ -179,11 +207,15 @@ static bool delivery_receive_everyone(struct delivery_receiver *receiver, struct
     struct received_event event = {0};
     if (!received_event_parse(json, &event))
         return false;
+    uint64_t id = received_event_id(&event);
+    if (id && !seen_note(&receiver->seen, id)) {
+        metrics_count(receiver->metrics, METRIC_FANOUT_DUPLICATES);
+        return true;
+    }
     if (receiver->recovery)
         recovery_invalidate(receiver->recovery);
     if (receiver->everyone)
-        everyone_begin(receiver->everyone, event.type, event.fields, received_event_id(&event),
-                       NULL);
+        everyone_begin(receiver->everyone, event.type, event.fields, id, NULL);
     return true;
 }
 
@@ -244,7 +276,8 @@ static void delivery_receive_payload(struct delivery_receiver *receiver, struct 
 
 void delivery_received(struct delivery_receiver *receiver, struct slice topic, struct slice payload)
 {
+    receiver->is_kept = false;
     delivery_receive_payload(receiver, payload);
-    if (receiver->recovery && slice_equal(topic, BUS_TOPIC_ALL))
+    if (receiver->recovery && slice_equal(topic, BUS_TOPIC_ALL) && !receiver->is_kept)
         recovery_invalidate(receiver->recovery);
 }

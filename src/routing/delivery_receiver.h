@@ -2,8 +2,8 @@
  * The receiving half of delivery (delivery.h): a payload that came to this gateway goes to its own sockets.
  *
  * One reader per kind of payload (delivery_payload.h); "presence" is passed on to the presence plane,
- * "everyone" to everyone.h. A chat message
- * that was received lately is dropped. An event for a user whose session was cut here a moment ago, or is coming back
+ * "everyone" to everyone.h. A chat message, or an event for
+ * everyone, that was received lately is dropped; of an event that comes twice, each user gets one copy. An event for a user whose session was cut here a moment ago, or is coming back
  * just now, is kept (store/recovery_store.h).
  *
  * One per gateway, on its thread.
@@ -41,7 +41,8 @@ struct delivery_receiver {
     /* Receives the payloads of the presence plane; NULL: they are dropped. */
     delivery_presence_hook on_presence;
     void *presence_arg;
-    struct seen seen;          /* chat messages received lately */
+    struct seen seen; /* what was received lately and may come again */
+    bool is_kept;     /* the sender of what is being received kept it for parked sessions */
     struct everyone *everyone; /* NULL: events for everyone are dropped */
 };
 
@@ -57,7 +58,7 @@ struct delivery_local {
 void delivery_receive_local(struct delivery_receiver *receiver, const struct delivery_local *local);
 
 /* Receives a payload of any kind: of this gateway's own topic, or a broadcast (BUS_TOPIC_ALL). A broadcast also
- * invalidates the parked sessions: its sender had no routes and kept no events for them. */
+ * invalidates the parked sessions, unless its sender had routes: else it kept no events for them. */
 void delivery_received(struct delivery_receiver *receiver, struct slice topic,
                        struct slice payload);
 

@@ -148,6 +148,23 @@ static void without_routes_nothing_is_kept_and_recovery_is_disturbed(void **stat
     assert_int_equal(keeper.disturbances, 2);
 }
 
+/* The store has routes again, if not all: what goes by broadcast too was kept by its sender. */
+static void broadcast_of_a_kept_event_does_not_disturb_recovery(void **state)
+{
+    struct delivery_fixture *fixture = *state;
+    static const char kept[] = "{\"kind\":\"event\",\"type\":\"t\",\"fields\":{},\"id\":"
+                               "\"00000000000000aa\",\"twice\":true,\"kept\":true,"
+                               "\"users\":[\"alice\"]}";
+    static const char unkept[] = "{\"kind\":\"event\",\"type\":\"t\",\"fields\":{},\"id\":"
+                                 "\"00000000000000bb\",\"twice\":true,\"users\":[\"alice\"]}";
+    delivery_received(&fixture->receiver, BUS_TOPIC_ALL, slice_of(kept));
+    assert_int_equal(keeper.disturbances, 0);
+    assert_int_equal(fixture->alice_phone.got, 1);
+    delivery_received(&fixture->receiver, BUS_TOPIC_ALL, slice_of(unkept));
+    assert_int_equal(keeper.disturbances, 1);
+    assert_int_equal(fixture->alice_phone.got, 2);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, fixture_end)
@@ -158,6 +175,7 @@ int main(void)
         TEST(kept_event_has_the_same_id_on_sender_and_receiver),
         TEST(receiver_keeps_an_event_that_comes_late),
         TEST(without_routes_nothing_is_kept_and_recovery_is_disturbed),
+        TEST(broadcast_of_a_kept_event_does_not_disturb_recovery),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -415,7 +415,7 @@ static void sent_event_arrives_unchanged(void **state)
 struct counted {
     int result;
     size_t users;
-    const char *local; /* the user whom this gateway holds; NULL: nobody */
+    const char *local; /* the user whom this gateway holds, with two devices; NULL: nobody */
 };
 
 static void note_counted(void *arg, enum delivery_result result, size_t users)
@@ -426,21 +426,42 @@ static void note_counted(void *arg, enum delivery_result result, size_t users)
     counted->users = users;
 }
 
-static bool is_counted_local(void *arg, struct slice user_id)
+static size_t count_local_devices(void *arg, struct slice user_id)
 {
     struct counted *counted = arg;
-    return counted->local && slice_is(user_id, counted->local);
+    return counted->local && slice_is(user_id, counted->local) ? 2 : 0;
+}
+
+/* Olga was last known as offline, nina as online. */
+static enum delivery_known find_known(void *arg, struct slice user_id)
+{
+    (void)arg;
+    return slice_is(user_id, "olga")   ? DELIVERY_KNOWN_OFFLINE
+           : slice_is(user_id, "nina") ? DELIVERY_KNOWN_ONLINE
+                                       : DELIVERY_KNOWN_NOTHING;
 }
 
 static struct counted send_counted(struct delivery_fixture *fixture, const struct slice *users,
                                    size_t count, const char *local)
 {
     struct counted counted = {.result = -1, .local = local};
-    struct delivery_locals locals = {SLICE("gw-3"), is_counted_local, &counted};
+    struct delivery_locals locals = {SLICE("gw-3"), count_local_devices, find_known, &counted};
     struct message message = {
         .type = MESSAGE_DELIVERY, .data = SLICE("1"), .event_name = SLICE("sale")};
     delivery_send_counted(&fixture->delivery, users, count, &message, &locals, note_counted,
                           &counted);
+    return counted;
+}
+
+static struct counted send_to_devices(struct delivery_fixture *fixture, const char *user,
+                                      const char *local)
+{
+    struct counted counted = {.result = -1, .local = local};
+    struct delivery_locals locals = {SLICE("gw-3"), count_local_devices, find_known, &counted};
+    struct message message = {.type = MESSAGE_DELIVERY, .data = SLICE("1")};
+    struct slice user_id = slice_of(user);
+    delivery_send_to_devices(&fixture->delivery, &user_id, &message, &locals, note_counted,
+                             &counted);
     return counted;
 }
 
@@ -468,11 +489,90 @@ static void counted_event_reaches_a_local_user_without_a_route(void **state)
     assert_non_null(strstr(fixture->payloads[1], "\"users\":[\"carol\"]"));
 }
 
-static void counted_event_without_routes_is_sent_only_to_local_users(void **state)
+static void counted_event_without_routes_is_broadcast(void **state)
+{
+    struct delivery_fixture *fixture = *state;
+    struct slice users[] = {SLICE("bob"), SLICE("carol"), SLICE("nina"), SLICE("olga")};
+    fixture->store_is_down = true;
+    struct counted counted = send_counted(fixture, users, 4, "carol");
+    assert_int_equal(counted.result, DELIVERY_SENT);
+    assert_int_equal(counted.users, 3); /* olga was last known as offline */
+    assert_int_equal(fixture->published_count, 1);
+    assert_string_equal(fixture->topics[0], "broadcast");
+    assert_non_null(strstr(fixture->payloads[0], "[\"bob\",\"carol\",\"nina\",\"olga\"]"));
+    receive(fixture, fixture->payloads[0]);
+    expect_got(fixture, 0, 0, 1);
+    assert_int_equal(fixture->metrics.values[METRIC_BROADCASTS], 1);
+}
+
+static void devices_without_routes_are_those_here_or_one(void **state)
+{
+    struct delivery_fixture *fixture = *state;
+    fixture->store_is_down = true;
+    assert_int_equal(send_to_devices(fixture, "carol", "carol").users, 2);
+    assert_int_equal(send_to_devices(fixture, "bob", "carol").users, 1);
+    struct counted counted = send_to_devices(fixture, "olga", NULL);
+    assert_int_equal(counted.result, DELIVERY_SENT);
+    assert_int_equal(counted.users, 0);
+    assert_int_equal(fixture->published_count, 3);
+    fixture->is_cut_off = true;
+    assert_int_equal(send_to_devices(fixture, "bob", "carol").result, DELIVERY_SKIPPED);
+    assert_int_equal(fixture->published_count, 3);
+}
+
+static void counted_event_goes_twice_while_routes_may_be_missing(void **state)
+{
+    struct delivery_fixture *fixture = *state;
+    struct slice users[] = {SLICE("bob"), SLICE("carol"), SLICE("nina")};
+    fixture->store_may_lack_routes = true;
+    struct counted counted = send_counted(fixture, users, 3, NULL);
+    assert_int_equal(counted.result, DELIVERY_SENT);
+    assert_int_equal(counted.users, 2); /* bob has a route; nina was last known as online */
+    assert_int_equal(fixture->published_count, 2);
+    assert_string_equal(fixture->topics[0], "server:gw-1:deliver");
+    assert_string_equal(fixture->topics[1], "broadcast");
+    assert_non_null(strstr(fixture->payloads[1], "[\"bob\",\"carol\",\"nina\"]"));
+    assert_null(strstr(fixture->payloads[0], "kept"));
+    assert_non_null(strstr(fixture->payloads[1], "\"twice\":true,\"kept\":true"));
+    fixture->is_cut_off = true;
+    send_counted(fixture, users, 3, NULL);
+    assert_int_equal(fixture->published_count, 3);
+    assert_null(strstr(fixture->payloads[2], "twice"));
+}
+
+static void user_gets_one_copy_of_an_event_that_comes_twice(void **state)
+{
+    struct delivery_fixture *fixture = *state;
+    struct slice users[] = {SLICE("alice"), SLICE("bob")};
+    fixture->store_may_lack_routes = true;
+    send_counted(fixture, users + 1, 1, NULL); /* only bob has a route */
+    receive(fixture, fixture->payloads[0]);
+    receive(fixture, fixture->payloads[1]);
+    expect_got(fixture, 0, 0, 1);
+    assert_int_equal(fixture->metrics.values[METRIC_FANOUT_DUPLICATES], 1);
+    fixture->published_count = 0;
+    send_counted(fixture, users + 1, 1, NULL);
+    receive(fixture, fixture->payloads[1]);
+    expect_got(fixture, 0, 0, 2); /* an equal event is another one */
+}
+
+/* The route of alice is missing: the copy by routes names bob alone. */
+static void broadcast_copy_serves_whom_the_routes_left_out(void **state)
+{
+    struct delivery_fixture *fixture = *state;
+    receive(fixture, "{\"kind\":\"event\",\"type\":\"t\",\"fields\":{},\"id\":\"00000000000000aa\","
+                     "\"twice\":true,\"users\":[\"bob\"]}");
+    receive(fixture, "{\"kind\":\"event\",\"type\":\"t\",\"fields\":{},\"id\":\"00000000000000aa\","
+                     "\"twice\":true,\"users\":[\"alice\",\"bob\"]}");
+    expect_got(fixture, 1, 1, 1);
+}
+
+static void counted_event_that_reaches_no_link_is_sent_only_to_local_users(void **state)
 {
     struct delivery_fixture *fixture = *state;
     struct slice users[] = {SLICE("bob"), SLICE("carol")};
     fixture->store_is_down = true;
+    fixture->is_cut_off = true;
     struct counted counted = send_counted(fixture, users, 2, "carol");
     assert_int_equal(counted.result, DELIVERY_SKIPPED);
     assert_int_equal(counted.users, 0);
@@ -502,7 +602,27 @@ static void event_for_everyone_is_one_publication_per_gateway(void **state)
     wheel_advance(&wheel, clock.now_ms + EVERYONE_STEP_MS, 10);
     expect_got(fixture, 1, 1, 1);
     assert_string_equal(fixture->bob_phone.last, "{\"type\":\"delivery\",\"data\":1}");
+    receive(fixture, fixture->payloads[0]);
+    assert_int_equal(everyone.pending_count, 0); /* the second copy is dropped */
     everyone_free(&everyone);
+}
+
+static void event_for_everyone_is_broadcast_without_gateways(void **state)
+{
+    struct delivery_fixture *fixture = *state;
+    struct slice gateway = SLICE("gw-1");
+    struct message message = {.type = MESSAGE_DELIVERY, .data = SLICE("1")};
+    assert_int_equal(delivery_broadcast_everyone(&fixture->delivery, &message), DELIVERY_SENT);
+    assert_int_equal(fixture->published_count, 1);
+    assert_string_equal(fixture->topics[0], "broadcast");
+    assert_non_null(strstr(fixture->payloads[0], "\"users\":[]"));
+    fixture->store_may_lack_routes = true;
+    assert_true(delivery_send_everyone(&fixture->delivery, &gateway, 1, &message));
+    assert_int_equal(fixture->published_count, 3);
+    assert_string_equal(fixture->topics[2], "broadcast");
+    fixture->is_cut_off = true;
+    assert_int_equal(delivery_broadcast_everyone(&fixture->delivery, &message), DELIVERY_SKIPPED);
+    assert_int_equal(fixture->published_count, 3);
 }
 
 #define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, fixture_begin, fixture_end)
@@ -534,8 +654,14 @@ int main(void)
         WITH_FIXTURE(sent_event_arrives_unchanged),
         WITH_FIXTURE(counted_event_tells_how_many_users_have_a_device),
         WITH_FIXTURE(counted_event_reaches_a_local_user_without_a_route),
-        WITH_FIXTURE(counted_event_without_routes_is_sent_only_to_local_users),
+        WITH_FIXTURE(counted_event_without_routes_is_broadcast),
+        WITH_FIXTURE(devices_without_routes_are_those_here_or_one),
+        WITH_FIXTURE(counted_event_goes_twice_while_routes_may_be_missing),
+        WITH_FIXTURE(user_gets_one_copy_of_an_event_that_comes_twice),
+        WITH_FIXTURE(broadcast_copy_serves_whom_the_routes_left_out),
+        WITH_FIXTURE(counted_event_that_reaches_no_link_is_sent_only_to_local_users),
         WITH_FIXTURE(event_for_everyone_is_one_publication_per_gateway),
+        WITH_FIXTURE(event_for_everyone_is_broadcast_without_gateways),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

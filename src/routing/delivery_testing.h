@@ -38,6 +38,8 @@ struct delivery_fixture {
     struct delivery delivery;
     struct delivery_receiver receiver;
     bool store_is_down;
+    bool store_may_lack_routes;
+    bool is_cut_off;     /* broadcasts do not leave this process */
     struct slice parked; /* a user with a parked session; empty: none */
     bool store_is_late;  /* completes with fixture_answer() only */
     state_routes_done late_done;
@@ -67,7 +69,13 @@ static inline void fixture_publish(struct bus *bus, struct slice topic, struct s
     fixture_copy(fixture->payloads[fixture->published_count++], FIXTURE_TEXT_MAX, payload);
 }
 
-static const struct bus_operations FIXTURE_BUS = {.publish = fixture_publish};
+static inline bool fixture_reaches_all(const struct bus *bus)
+{
+    return !CONTAINER_OF(bus, struct delivery_fixture, bus)->is_cut_off;
+}
+
+static const struct bus_operations FIXTURE_BUS = {.publish = fixture_publish,
+                                                  .reaches_all = fixture_reaches_all};
 
 /* alice has devices on gw-1 and gw-2, bob on gw-1. */
 static inline void fixture_routes(struct state_store *store, const struct slice *user_ids,
@@ -99,6 +107,12 @@ static inline void fixture_routes(struct state_store *store, const struct slice 
                                     .count = route_count,
                                     .parked = &fixture->parked,
                                     .parked_count = fixture->parked.len ? 1 : 0});
+}
+
+static inline bool fixture_may_lack_routes(void *arg)
+{
+    const struct delivery_fixture *fixture = arg;
+    return fixture->store_may_lack_routes;
 }
 
 /* Completes the late operation: the store is unavailable. */
@@ -179,7 +193,9 @@ static inline int fixture_begin(void **state)
                                           .encoder = &fixture->encoder,
                                           .metrics = &fixture->metrics,
                                           .seed = 7,
-                                          .broadcasts = true};
+                                          .broadcasts = true,
+                                          .may_lack_routes = fixture_may_lack_routes,
+                                          .arg = fixture};
     fixture->receiver = (struct delivery_receiver){.router = &fixture->router,
                                                    .metrics = &fixture->metrics,
                                                    .is_connection = fixture_is_connection,

@@ -102,6 +102,12 @@ void router_detach(struct router *router, struct endpoint *endpoint);
 
 struct route *router_find(const struct router *router, struct slice user_id);
 
+/* Returns how many users have an endpoint here. */
+static inline size_t router_user_count(const struct router *router)
+{
+    return router->routes.size;
+}
+
 static inline struct slice route_user(const struct route *route)
 {
     return (struct slice){route->user_id, route->user_id_len};
