@@ -11,12 +11,14 @@ enum { RENEWALS_PER_WAIT = 3 }; /* renewals of a party before it can be lost */
 bool call_plane_init(struct call_plane *plane, uint64_t hash_seed)
 {
     call_sync_init(&plane->sync, plane->store, plane->presence);
+    call_losses_init(&plane->losses);
     return call_bindings_init(&plane->bindings, hash_seed);
 }
 
 void call_plane_free(struct call_plane *plane)
 {
     call_sync_free(&plane->sync);
+    call_losses_free(&plane->losses);
     call_bindings_free(&plane->bindings);
 }
 
@@ -29,18 +31,31 @@ struct slice call_plane_make_id(struct call_plane *plane, char out[ULID_TEXT_LEN
 
 /* ---- connections that hold a party ---- */
 
-static void on_call_detached(void *arg, const struct call_answer *answer)
+static void on_unbound_call_detached(void *arg, const struct call_answer *answer)
 {
     (void)arg;
     (void)answer;
 }
 
-/* A connection that ended while its command was pending could not report its end, so it is detached here. */
-void call_plane_bind(struct call_plane *plane, const struct call_device *device)
+static void call_plane_lose(struct call_plane *plane, struct call_binding *binding, bool is_gone)
 {
+    call_bindings_take(&plane->bindings, binding);
+    binding->is_gone = is_gone;
+    call_losses_add(plane, binding);
+}
+
+/* A connection that ended while its command was pending could not report its end, so it is detached here. One that was
+ * bound to an earlier call is in that one no more. */
+void call_plane_bind(struct call_plane *plane, const struct call_device *device,
+                     const struct call *call)
+{
+    struct call_binding *earlier = call_bindings_find(&plane->bindings, &device->conn_id);
+    if (earlier && !slice_equal(earlier->call.id, call->id))
+        call_plane_lose(plane, earlier, true);
     if (!plane->is_connected(plane->arg, device->user_id, &device->conn_id) ||
-        !call_bindings_add(&plane->bindings, device))
-        call_store_detach(plane->store, device->user_id, &device->conn_id, on_call_detached, NULL);
+        !call_bindings_add(&plane->bindings, device, call))
+        call_store_detach(plane->store, device->user_id, &device->conn_id, on_unbound_call_detached,
+                          NULL);
 }
 
 static void on_call_attached(void *arg, const struct call_answer *answer)
@@ -48,7 +63,7 @@ static void on_call_attached(void *arg, const struct call_answer *answer)
     struct call_command *command = arg;
     struct call_plane *plane = command->plane;
     if (answer->result == CALL_DONE)
-        call_plane_bind(plane, &command->device);
+        call_plane_bind(plane, &command->device, answer->call);
     if (answer->call &&
         answer->call->state == CALL_ACCEPTED) /* a new lease starts without the flag */
         call_sync_user(&plane->sync, command->device.user_id);
@@ -71,10 +86,25 @@ void call_plane_attach(struct call_plane *plane, const struct call_device *devic
         call_store_attach(plane->store, &command->device, on_call_attached, command);
 }
 
+/* Whether the store still has the call is not certain if it held no party by this connection, or did not answer. */
+static void on_call_detached(void *arg, const struct call_answer *answer)
+{
+    struct call_binding *binding = arg;
+    if (answer->result == CALL_DONE)
+        free(binding);
+    else
+        call_losses_add(binding->plane, binding);
+}
+
 void call_plane_detach(struct call_plane *plane, struct slice user_id, const struct ulid *conn_id)
 {
-    if (call_bindings_remove(&plane->bindings, conn_id))
-        call_store_detach(plane->store, user_id, conn_id, on_call_detached, NULL);
+    struct call_binding *binding = call_bindings_find(&plane->bindings, conn_id);
+    if (!binding)
+        return;
+    call_bindings_take(&plane->bindings, binding);
+    binding->plane = plane;
+    binding->is_gone = true;
+    call_store_detach(plane->store, user_id, conn_id, on_call_detached, binding);
 }
 
 /* ---- accept, reject, end ---- */
@@ -89,7 +119,7 @@ static void on_call_accepted(void *arg, const struct call_answer *answer)
     }
     call_command_reply(command, answer->call);
     if (answer->result == CALL_DONE || call_plane_events_were_lost(plane, &command->device)) {
-        call_plane_bind(plane, &command->device);
+        call_plane_bind(plane, &command->device, answer->call);
         call_events_answered(plane->delivery, answer->call, &command->device.conn_id);
         call_outcome_answered(plane, answer->call);
     }
@@ -219,7 +249,7 @@ static void on_call_declared(void *arg, const struct call_answer *answer)
     }
     call_command_reply(command, answer->call);
     if (!already) {
-        call_plane_bind(plane, &command->device);
+        call_plane_bind(plane, &command->device, answer->call);
         call_outcome_started(plane);
         call_sync_user(&plane->sync, command->device.user_id);
     }
@@ -300,8 +330,10 @@ static void on_call_found_to_leave(void *arg, const struct call_answer *answer)
 
 void call_plane_leave(struct call_plane *plane, const struct call_device *device)
 {
-    if (!call_bindings_remove(&plane->bindings, &device->conn_id))
+    struct call_binding *binding = call_bindings_find(&plane->bindings, &device->conn_id);
+    if (!binding)
         return;
+    call_plane_lose(plane, binding, true);
     struct call_command *command = call_command_make(
         &(struct call_command){.plane = plane, .device = *device, .done = on_unawaited_reply});
     if (command) /* without memory the call times out */
@@ -320,6 +352,14 @@ static void on_calls_reaped(void *arg, const struct call *calls, size_t count)
     }
 }
 
+static void on_call_binding_lost(void *arg, const struct ulid *conn_id)
+{
+    struct call_plane *plane = arg;
+    struct call_binding *binding = call_bindings_find(&plane->bindings, conn_id);
+    if (binding)
+        call_plane_lose(plane, binding, false);
+}
+
 void call_plane_tick(struct call_plane *plane)
 {
     const struct config *config = plane->presence->config;
@@ -330,8 +370,10 @@ void call_plane_tick(struct call_plane *plane)
         if (config->call.reconnect_grace_ms && config->call.reconnect_grace_ms < wait_ms)
             wait_ms = config->call.reconnect_grace_ms;
         plane->renew_at_ms = now_ms + wait_ms / RENEWALS_PER_WAIT;
-        call_bindings_renew(&plane->bindings, plane->store);
+        call_bindings_renew(&plane->bindings, plane->store, on_call_binding_lost, plane);
+        call_losses_run(plane);
     }
     call_sync_retry(&plane->sync);
-    call_store_reap(plane->store, CALL_REAP_MAX, on_calls_reaped, plane);
+    if (resync_is_settled(plane->presence))
+        call_store_reap(plane->store, CALL_REAP_MAX, on_calls_reaped, plane);
 }

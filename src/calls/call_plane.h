@@ -6,7 +6,7 @@
  *                                       replies, sends events, sets `in_call`, writes the history
  *
  * The call store, which all gateways share, has the state of each call; the plane keeps only the
- * connections it is responsible for (call_bindings.h). The gateway that makes a transition sends the events
+ * connections it is responsible for (call_bindings.h), and ends calls that the store has lost (call_losses.h). The gateway that makes a transition sends the events
  * by delivery, so the two sides may be connected anywhere.
  *
  * `in_call` of a user is another record, in the state store; it follows the call store (call_sync.h).
@@ -26,6 +26,7 @@
 
 #include "base/random.h"
 #include "calls/call_bindings.h"
+#include "calls/call_losses.h"
 #include "calls/call_sync.h"
 #include "presence/presence_plane.h"
 #include "routing/delivery.h"
@@ -42,6 +43,7 @@ struct call_plane {
     bool (*is_connected)(void *arg, struct slice user_id, const struct ulid *conn_id);
     void *arg;
     struct call_bindings bindings;
+    struct call_losses losses;
     struct call_sync sync;
     int64_t renew_at_ms;
 };
@@ -100,7 +102,8 @@ void call_plane_leave(struct call_plane *plane, const struct call_device *device
 void call_plane_attach(struct call_plane *plane, const struct call_device *device);
 void call_plane_detach(struct call_plane *plane, struct slice user_id, const struct ulid *conn_id);
 
-/* Ends calls whose time has run out, in a bounded pass, and renews the parties that this gateway holds. */
+/* Renews the parties that this gateway holds, and ends calls whose time has run out, in a bounded pass: not while gateways
+ * register again what a disturbed store may have lost (presence/resync.h), since parties are renewed first then. */
 void call_plane_tick(struct call_plane *plane);
 
 #endif

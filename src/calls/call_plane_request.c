@@ -15,7 +15,7 @@ static void call_request_begin(struct call_command *command, const struct call *
 {
     struct call_plane *plane = command->plane;
     call_command_reply(command, call);
-    call_plane_bind(plane, &command->device);
+    call_plane_bind(plane, &command->device, call);
     call_events_ring(plane->delivery, call);
     call_outcome_started(plane);
     free(command);
@@ -69,7 +69,7 @@ static void on_call_requested(void *arg, const struct call_answer *answer)
         return;
     case CALL_GLARE:
         call_command_reply(command, answer->call);
-        call_plane_bind(plane, &command->device);
+        call_plane_bind(plane, &command->device, answer->call);
         call_events_send_state(plane->delivery, answer->call, &command->device);
         call_events_answered(plane->delivery, answer->call, &command->device.conn_id);
         call_outcome_answered(plane, answer->call);

@@ -191,6 +191,126 @@ static void a_repeated_accept_sends_events_if_its_answer_was_lost(void **state)
     assert_true(call_world_in_call(&cast->world, "bob"));
 }
 
+/* ---- calls that the store has lost ---- */
+
+/* Long enough for the parties' gateways to find it and for the caller's to give way to the callee's. */
+static void lose_calls(struct cast *cast)
+{
+    call_world_empty_calls(&cast->world);
+    call_world_pass(&cast->world, CALL_WORLD_GRACE_MS);
+}
+
+static void a_lost_call_ends_for_both_sides_once(void **state)
+{
+    struct cast *cast = *state;
+    start_call(cast);
+    unsigned alice_heard = cast->alice->event_count, bob_heard = cast->bob->event_count;
+    lose_calls(cast);
+    expect_last_event(cast->alice, "call_ended disconnected");
+    expect_last_event(cast->bob, "call_ended disconnected");
+    expect_no_call(cast);
+    call_world_pass(&cast->world, CALL_WORLD_WINDOW_MS);
+    assert_int_equal(cast->alice->event_count, alice_heard + 1);
+    assert_int_equal(cast->bob->event_count, bob_heard + 1);
+    assert_int_equal(call_world_metric(&cast->world, METRIC_CALLS_ENDED_DISCONNECTED), 1);
+    assert_int_equal(cast->world.ledger.submitted[LEDGER_CALL_APPEND], 1);
+    assert_true(call_world_request(cast->bob, "alice", "d"));
+}
+
+static void a_lost_call_stops_ringing(void **state)
+{
+    struct cast *cast = *state;
+    ring(cast);
+    lose_calls(cast);
+    expect_last_event(cast->alice, "call_ended disconnected");
+    expect_last_event(cast->bob, "call_ended disconnected");
+    expect_last_event(cast->bob_other, "call_ended disconnected");
+    expect_no_call(cast);
+}
+
+static void a_lost_call_stops_ringing_though_its_caller_left(void **state)
+{
+    struct cast *cast = *state;
+    ring(cast);
+    call_world_empty_calls(&cast->world);
+    call_world_disconnect(cast->alice);
+    call_world_pass(&cast->world, CALL_WORLD_GRACE_MS);
+    expect_last_event(cast->bob, "call_ended disconnected");
+    expect_no_call(cast);
+}
+
+static void a_lost_call_stops_ringing_though_its_caller_calls_again(void **state)
+{
+    struct cast *cast = *state;
+    ring(cast);
+    call_world_empty_calls(&cast->world);
+    assert_true(call_world_request(cast->alice, "carol", "d"));
+    call_world_pass(&cast->world, CALL_WORLD_GRACE_MS);
+    expect_last_event(cast->bob, "call_ended disconnected");
+    assert_int_equal(cast->carol->picture, PICTURE_RINGING);
+    assert_int_equal(cast->alice->picture, PICTURE_CALLING);
+    call_world_check(&cast->world);
+}
+
+static void a_lost_call_ends_though_the_other_gateway_is_lost_too(void **state)
+{
+    struct cast *cast = *state;
+    start_call(cast);
+    call_world_lose(cast->bob);
+    lose_calls(cast);
+    expect_last_event(cast->alice, "call_ended disconnected");
+    expect_no_call(cast);
+}
+
+static void a_lost_declared_call_is_declared_again(void **state)
+{
+    struct cast *cast = *state;
+    assert_true(call_world_declare_start(cast->alice));
+    lose_calls(cast);
+    assert_true(call_world_in_call(&cast->world, "alice"));
+    expect_refused(call_world_request(cast->alice, "bob", "c"), ERROR_CALL_BUSY);
+    call_world_pass(&cast->world, 2 * CALL_WORLD_WINDOW_MS);
+    assert_true(call_world_in_call(&cast->world, "alice"));
+    assert_true(call_world_declare_end(cast->alice));
+    expect_no_call(cast);
+}
+
+static void disturb_store(struct cast *cast)
+{
+    for (size_t i = 0; i < CALL_WORLD_GATEWAYS; i++) {
+        struct presence_plane *presence = &cast->world.gateways[i].presence;
+        presence->resync.was_available = true;
+        resync_disturb(presence);
+    }
+}
+
+/* Until all gateways have registered their leases again, the parties may have no routes. */
+static void a_lost_call_is_told_when_the_store_is_settled(void **state)
+{
+    struct cast *cast = *state;
+    ring(cast);
+    disturb_store(cast);
+    call_world_empty_calls(&cast->world);
+    call_world_pass(&cast->world, RESYNC_REGISTERED_MS - CALL_WORLD_TICK_MS);
+    expect_last_event(cast->bob, "call_incoming");
+    call_world_pass(&cast->world, CALL_WORLD_GRACE_MS);
+    expect_last_event(cast->bob, "call_ended disconnected");
+    expect_no_call(cast);
+}
+
+static void an_overdue_call_is_told_when_the_store_is_settled(void **state)
+{
+    struct cast *cast = *state;
+    ring(cast);
+    call_world_pass(&cast->world, CALL_WORLD_RING_MS - 2 * CALL_WORLD_TICK_MS);
+    disturb_store(cast);
+    call_world_pass(&cast->world, 4 * CALL_WORLD_TICK_MS);
+    expect_last_event(cast->bob, "call_incoming");
+    call_world_pass(&cast->world, RESYNC_REGISTERED_MS);
+    expect_last_event(cast->bob, "call_ended timeout");
+    expect_no_call(cast);
+}
+
 static void every_callee_who_cannot_be_called_looks_unavailable(void **state)
 {
     struct cast *cast = *state;
@@ -576,6 +696,14 @@ int main(void)
         TEST(a_repeated_command_sends_no_second_event),
         TEST(a_repeated_call_request_rings_if_its_answer_was_lost),
         TEST(a_repeated_accept_sends_events_if_its_answer_was_lost),
+        TEST(a_lost_call_ends_for_both_sides_once),
+        TEST(a_lost_call_stops_ringing),
+        TEST(a_lost_call_stops_ringing_though_its_caller_left),
+        TEST(a_lost_call_stops_ringing_though_its_caller_calls_again),
+        TEST(a_lost_call_ends_though_the_other_gateway_is_lost_too),
+        TEST(a_lost_declared_call_is_declared_again),
+        TEST(a_lost_call_is_told_when_the_store_is_settled),
+        TEST(an_overdue_call_is_told_when_the_store_is_settled),
         TEST(every_callee_who_cannot_be_called_looks_unavailable),
         TEST(a_failing_ledger_refuses_a_call_request),
         TEST(a_user_in_a_call_is_busy),
