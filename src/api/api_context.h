@@ -1,5 +1,5 @@
 /*
- * The HTTP side of one worker, with its listener (http/http_listener.h). Made by app/gateway_compose.c.
+ * The HTTP side of one worker, with its listener (http/http_listener.h). Made by app/gateway/gateway_compose.c.
  *
  * A worker holds at most `connections_max` connections, HTTP and others together. At the limit a new connection
  * replaces one that does nothing: an HTTP connection without a complete request, or a client of the transport that
@@ -59,9 +59,9 @@ struct api_context {
     const struct jwt_signer *dev_signer; /* NULL: no /dev/token */
     void (*drain)(void *arg);            /* starts the drain of the whole process */
     void *drain_arg;
-    struct list echoes;              /* connections to /v1/echo, which are on no route */
-    size_t connections_max;          /* of this worker, all kinds */
-    struct list held_answers;        /* see api_budget.h */
+    struct list echoes;       /* connections to /v1/echo, which are on no route */
+    size_t connections_max;   /* of this worker, all kinds */
+    struct list held_answers; /* see api_budget.h */
     struct api_keys keys;
     struct api_transport *transport; /* NULL: only WebSockets */
     bool shedding;                   /* memory is short: new connections are refused */

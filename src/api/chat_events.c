@@ -25,7 +25,7 @@ void chat_events_created(struct session_context *sessions, const struct ledger_c
     for (size_t i = 0; i < chat->member_count; i++)
         graph_reader_drop(&sessions->presence->graphs, chat->members[i]);
     if (changed)
-        send_chat_event(sessions, chat->members, chat->member_count, SLICE("chat_added"), chat->id,
+        send_chat_event(sessions, chat->members, chat->member_count, RELAY_CHAT_ADDED, chat->id,
                         chat_json_kind(chat->kind));
 }
 
@@ -35,8 +35,7 @@ void chat_events_member_added(struct session_context *sessions, struct slice cha
     graph_reader_drop(&sessions->presence->graphs, user);
     if (!changed)
         return;
-    send_chat_event(sessions, &user, 1, SLICE("chat_added"), chat,
-                    chat_json_kind(LEDGER_CHAT_GROUP));
+    send_chat_event(sessions, &user, 1, RELAY_CHAT_ADDED, chat, chat_json_kind(LEDGER_CHAT_GROUP));
     chat_publish_changed(sessions->chats, chat, user);
 }
 
@@ -47,13 +46,13 @@ void chat_events_member_removed(struct session_context *sessions, struct slice c
     chat_publish_removal(sessions->chats, chat, user);
     if (!changed)
         return;
-    send_chat_event(sessions, &user, 1, SLICE("chat_removed"), chat, SLICE_NONE);
+    send_chat_event(sessions, &user, 1, RELAY_CHAT_REMOVED, chat, SLICE_NONE);
     chat_publish_changed(sessions->chats, chat, user);
 }
 
 void chat_events_role_changed(struct session_context *sessions, struct slice chat,
                               struct slice user)
 {
-    send_chat_event(sessions, &user, 1, SLICE("chat_changed"), chat, SLICE_NONE);
+    send_chat_event(sessions, &user, 1, RELAY_CHAT_CHANGED, chat, SLICE_NONE);
     chat_publish_changed(sessions->chats, chat, user);
 }

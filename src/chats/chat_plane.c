@@ -156,7 +156,7 @@ static void chat_send_closed(struct chat_plane *plane, struct endpoint *endpoint
     json_write_object_end(&fields);
     struct message message = {
         .type = MESSAGE_RELAY,
-        .relay = {.name = SLICE("chat_closed"), .fields = buffer_slice(&fields)}};
+        .relay = {.name = RELAY_CHAT_CLOSED, .fields = buffer_slice(&fields)}};
     struct broadcast broadcast = {.message = &message};
     if (!fields.failed)
         plane->router->deliver(endpoint, &broadcast, 0);
@@ -306,8 +306,8 @@ static void chat_push_event(struct chat_plane *plane, struct slice chat_id,
         json_write_key_int(&fields, SLICE("sequence"), event->sequence);
     }
     json_write_object_end(&fields);
-    chat_deliver_push(plane, topic, event, is_receipt ? SLICE("receipt") : SLICE("chat_changed"),
-                      &fields, key);
+    chat_deliver_push(plane, topic, event, is_receipt ? RELAY_RECEIPT : RELAY_CHAT_CHANGED, &fields,
+                      key);
     buffer_free(&fields);
 }
 

@@ -3,7 +3,7 @@
  * acknowledgements of devices (message_cursor.h). It uses the ledger and the feed, and does not
  * depend on connections.
  *
- * app/gateway_messages.c makes it; the fields above the line are set once. One thread.
+ * app/gateway/gateway_messages.c makes it; the fields above the line are set once. One thread.
  */
 #ifndef ROLLCALL_MESSAGES_MESSAGE_PLANE_H
 #define ROLLCALL_MESSAGES_MESSAGE_PLANE_H

@@ -73,6 +73,15 @@ enum message_type {
     MESSAGE_TYPE_COUNT
 };
 
+/* The names of events whose fields their makers write as JSON (MESSAGE_RELAY). docs/asyncapi.json describes them. */
+#define RELAY_CHAT_ADDED SLICE("chat_added")
+#define RELAY_CHAT_REMOVED SLICE("chat_removed")
+#define RELAY_CHAT_CHANGED SLICE("chat_changed")
+#define RELAY_CHAT_CLOSED SLICE("chat_closed")
+#define RELAY_RECEIPT SLICE("receipt")
+#define RELAY_MESSAGE_DELETED SLICE("message_deleted")
+#define RELAY_SYNC_REQUIRED SLICE("sync_required")
+
 enum error_code {
     ERROR_INVALID_MESSAGE,
     ERROR_MESSAGE_TOO_LARGE,

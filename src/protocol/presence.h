@@ -31,7 +31,8 @@ struct presence {
     enum presence_status status;
     enum presence_reason reason;
     bool in_call;
-    bool stale;           /* the state store is unavailable: this is the last known presence */
+    bool stale;      /* the state store is unavailable: this is the last known presence */
+    bool unrecorded; /* the state store has no record: the user is offline, or the record is lost */
     int64_t last_seen_ms; /* wall clock; TIME_NONE: none or hidden */
     int64_t version;      /* grows with every change of this user; 0: unknown */
 };

@@ -43,6 +43,7 @@ void admission_resume(struct admission *admission)
 static void admission_on_lease_opened(void *arg, bool registered)
 {
     struct admission *admission = arg;
+    session_context_note_opened(admission->context);
     if (!registered)
         admission->hooks->on_end(admission, ADMISSION_NOT_REGISTERED, NOT_REGISTERED_TEXT);
     else if (admission->hooks->prepare)
@@ -79,6 +80,7 @@ static void admission_open_lease(struct admission *admission)
         .last_heartbeat_ms = context->loop->clock.wall_ms,
     };
     session_limit_lease(context, &lease);
+    session_context_note_opening(context);
     presence_open(context->presence, &lease, admission_on_lease_opened, admission);
 }
 

@@ -107,6 +107,20 @@ static void expect_end(enum admission_result result, const char *steps, size_t l
     assert_int_equal(world_leases(&world, "alice", NULL), leases);
 }
 
+static void tokens_wait_while_many_leases_are_being_opened(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SESSION_LEASES_OPENING_MAX; i++)
+        session_context_note_opening(world.sessions);
+    begin(token);
+    world_settle(&world);
+    assert_int_equal(client.ends, 0);
+    session_context_note_opened(world.sessions);
+    world_settle(&world);
+    expect_end(ADMISSION_ADMITTED, "rpoe", 1);
+    assert_int_equal(world.sessions->leases_opening, SESSION_LEASES_OPENING_MAX - 1);
+}
+
 static void a_good_token_opens_a_lease_then_the_session(void **state)
 {
     (void)state;
@@ -248,6 +262,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_good_token_opens_a_lease_then_the_session),
+        TEST(tokens_wait_while_many_leases_are_being_opened),
         TEST(a_client_without_a_device_gets_the_connection_id_as_one),
         TEST(a_bad_token_is_refused_and_counted),
         TEST(a_client_that_left_before_the_check_gets_no_lease),

@@ -2,13 +2,56 @@
 
 #include "base/container.h"
 
+#include <assert.h>
+
 enum { RENEWALS_GATHER_MAX_MS = 100 };
 
 static void run_token_verifier(struct loop_task *task)
 {
     struct session_context *context = CONTAINER_OF(task, struct session_context, verify);
+    if (context->leases_opening >= SESSION_LEASES_OPENING_MAX)
+        return; /* until session_context_note_opened() */
     if (verifier_run(context->verifier, &context->loop->clock))
         loop_defer(context->loop, task);
+}
+
+void session_context_note_opening(struct session_context *context)
+{
+    context->leases_opening++;
+}
+
+void session_context_note_opened(struct session_context *context)
+{
+    assert(context->leases_opening > 0);
+    if (context->leases_opening-- == SESSION_LEASES_OPENING_MAX)
+        loop_defer(context->loop, &context->verify);
+}
+
+static size_t count_local_devices(void *arg, struct slice user_id)
+{
+    const struct session_context *context = arg;
+    const struct route *route = router_find(context->router, user_id);
+    size_t count = 0;
+    if (!route)
+        return 0;
+    for (const struct list *at = route->endpoints.next; at != &route->endpoints; at = at->next)
+        count++;
+    return count;
+}
+
+static enum delivery_known find_last_known(void *arg, struct slice user_id)
+{
+    const struct session_context *context = arg;
+    struct presence presence;
+    if (!last_known_find(context->presence->last_known, user_id, &presence))
+        return DELIVERY_KNOWN_NOTHING;
+    return presence.status == PRESENCE_OFFLINE ? DELIVERY_KNOWN_OFFLINE : DELIVERY_KNOWN_ONLINE;
+}
+
+struct delivery_locals session_context_locals(struct session_context *context)
+{
+    return (struct delivery_locals){context->gateway_id, count_local_devices, find_last_known,
+                                    context};
 }
 
 static void flush_lease_renewals(struct wheel_timer *timer)

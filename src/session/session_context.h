@@ -50,6 +50,7 @@ struct session_context {
     struct message_plane *messages;
     struct verifier *verifier;
     struct loop_task verify;  /* runs the verifier while it has work */
+    size_t leases_opening;    /* that the state store has not answered yet */
     struct wheel_timer flush; /* sends collected renewals */
     struct fields_scratch scratch;
     struct budgets budgets;   /* of users */
@@ -65,12 +66,23 @@ struct session_context {
     bool draining;
 };
 
+/* While this many leases are being opened no further token is verified, so that after the loss of a gateway the store gets the
+ * connects of all its clients in a queue that it can answer in time, before renewals that wait behind them. */
+enum { SESSION_LEASES_OPENING_MAX = 64 };
+
+/* A lease is being opened; the store has answered. */
+void session_context_note_opening(struct session_context *context);
+void session_context_note_opened(struct session_context *context);
+
 /* Hands a token to the verifier and makes sure that it runs. Same as verifier_submit(). */
 bool session_context_verify(struct session_context *context, struct slice token, verifier_done done,
                             void *arg);
 
 /* Makes collected renewals be sent soon, after some time for more to join them. */
 void session_context_flush_soon(struct session_context *context);
+
+/* What this gateway knows of users to whom something is delivered: its own connections, and their last known presence. */
+struct delivery_locals session_context_locals(struct session_context *context);
 
 /* Sets up the task, the timer and the rates; config and metrics are set. */
 void session_context_init(struct session_context *context);

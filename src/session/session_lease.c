@@ -1,7 +1,11 @@
 /* A session's lease and its renewal, and its user's activity, which the lease records. */
 #include "base/container.h"
 #include "log/log.h"
+#include "presence/sync_required.h"
 #include "session/session.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 enum {
     /* of the window; the rest is for a store that is slow or unavailable */
@@ -155,11 +159,28 @@ void session_renew_all(struct session_context *context)
     table_each(&context->router->routes, renew_leases_of_route, NULL);
 }
 
+/* A lost lease that is being opened again. */
+struct lease_return {
+    struct session_context *context;
+    struct ulid conn_id;
+    size_t user_id_len;
+    char user_id[USER_ID_BYTES_MAX];
+};
+
+/* The device had no route for a while. After an outage everybody is told to sync anyway. */
 static void on_lease_reopened(void *arg, bool registered)
 {
-    (void)arg;
-    if (!registered)
+    struct lease_return lost = *(struct lease_return *)arg;
+    free(arg);
+    if (!registered) {
         log_warn("lease_not_registered", "reason=state_store_unavailable");
+        return;
+    }
+    struct session_context *context = lost.context;
+    struct session *session =
+        session_find(context, (struct slice){lost.user_id, lost.user_id_len}, &lost.conn_id);
+    if (session && !context->presence->resync.needs_syncs)
+        sync_required_send(context->router, context->metrics, &session->endpoint, SYNC_LEASE_LOST);
 }
 
 void session_on_lease_lost(void *arg, struct slice user_id, const struct ulid *conn_id)
@@ -168,11 +189,17 @@ void session_on_lease_lost(void *arg, struct slice user_id, const struct ulid *c
     struct session *session = session_find(context, user_id, conn_id);
     if (!session)
         return;
+    renew_session_lease_soon(session); /* which also checks whether the store took it */
+    struct lease_return *lost = malloc(sizeof(*lost));
+    if (!lost)
+        return;
+    *lost =
+        (struct lease_return){.context = context, .conn_id = *conn_id, .user_id_len = user_id.len};
+    memcpy(lost->user_id, user_id.data, user_id.len);
     struct lease lease = current_session_lease(session);
     lease.known_since_ms = lease.connected_at_ms;
     session_limit_lease(context, &lease);
-    renew_session_lease_soon(session); /* which also checks whether the store took it */
-    presence_open(context->presence, &lease, on_lease_reopened, NULL);
+    presence_open(context->presence, &lease, on_lease_reopened, lost);
     struct call_device device = session_device(session);
     call_plane_attach(context->calls, &device); /* the lost device may have been in a call */
 }

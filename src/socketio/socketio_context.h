@@ -1,5 +1,5 @@
 /*
- * The Socket.IO side of one worker. app/gateway_compose.c makes it and connects it to the API by `transport` and to
+ * The Socket.IO side of one worker. app/gateway/gateway_compose.c makes it and connects it to the API by `transport` and to
  * the sessions by `hooks`, the only way in which those see Socket.IO.
  *
  *   HTTP request ──► api_routes.c ──api_transport.routes──► socketio_resource.c

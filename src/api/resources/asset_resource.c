@@ -19,7 +19,8 @@ static struct slice choose_asset(struct exchange *exchange)
 static const struct asset *find_asset(struct exchange *exchange)
 {
     struct slice path = choose_asset(exchange);
-    bool is_public = slice_is(path, "/openapi.json") || slice_starts_with(path, SLICE("/client/"));
+    bool is_public = slice_is(path, "/openapi.json") || slice_is(path, "/asyncapi.json") ||
+                     slice_starts_with(path, SLICE("/client/"));
     bool is_hidden = !is_public && api_operations_are_hidden(exchange);
     for (const struct asset *asset = ASSETS; asset->path && !is_hidden; asset++)
         if (slice_is(path, asset->path))

@@ -1,24 +1,43 @@
 /* POST /v1/users/{user}/deliver: sends any JSON to all devices of a user. */
 #include "api/api_routes.h"
 
-static void on_devices_counted(void *arg, enum state_status status, const struct lease *leases,
-                               size_t count)
+#include <stdlib.h>
+
+/* One request; the user stands in the exchange, which lives until it is answered. */
+struct rest_delivery {
+    struct exchange *exchange;
+    struct delivery_locals locals;
+};
+
+static void on_delivered_to_devices(void *arg, enum delivery_result result, size_t devices)
 {
-    (void)leases;
-    struct exchange *exchange = arg;
-    struct session_context *sessions = api_context_of(exchange)->sessions;
+    struct rest_delivery *delivery = arg;
+    struct exchange *exchange = delivery->exchange;
     struct buffer json = BUFFER_INIT;
-    if (status != STATE_OK) {
+    free(delivery);
+    if (result != DELIVERY_SENT) {
         exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE,
-                       "routes cannot be read at present");
+                       "routes cannot be read at present, and no peer link carries the event");
         return;
     }
-    struct message message = {.type = MESSAGE_DELIVERY, .data = buffer_slice(&exchange->body)};
-    delivery_send(sessions->delivery, &exchange->parameters[0], 1, &message, NULL);
     json_write_object(&json);
-    json_write_key_int(&json, SLICE("devices"), (int64_t)count);
+    json_write_key_int(&json, SLICE("devices"), (int64_t)devices);
     json_write_object_end(&json);
     exchange_reply_json(&exchange, 202, &json);
+}
+
+static void deliver_to_devices(struct exchange *exchange)
+{
+    struct session_context *sessions = api_context_of(exchange)->sessions;
+    struct rest_delivery *delivery = malloc(sizeof(*delivery));
+    struct message message = {.type = MESSAGE_DELIVERY, .data = buffer_slice(&exchange->body)};
+    if (!delivery) {
+        exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "out of memory");
+        return;
+    }
+    *delivery = (struct rest_delivery){exchange, session_context_locals(sessions)};
+    delivery_send_to_devices(sessions->delivery, &exchange->parameters[0], &message,
+                             &delivery->locals, on_delivered_to_devices, delivery);
 }
 
 void rest_deliver(struct exchange *exchange)
@@ -33,6 +52,5 @@ void rest_deliver(struct exchange *exchange)
     else if (!json_can_be_wrapped(raw))
         exchange_error(&exchange, 400, ERROR_INVALID_MESSAGE, "the body is nested too deeply");
     else
-        state_leases(api_context_of(exchange)->sessions->presence->store, exchange->parameters[0],
-                     on_devices_counted, exchange);
+        deliver_to_devices(exchange);
 }

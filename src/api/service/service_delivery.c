@@ -19,12 +19,6 @@ struct service_delivery {
 
 /* ---- life ---- */
 
-static bool is_connected_here(void *arg, struct slice user_id)
-{
-    struct session_context *sessions = arg;
-    return router_find(sessions->router, user_id) != NULL;
-}
-
 struct service_delivery *service_delivery_make(struct exchange **exchange,
                                                const struct message *message)
 {
@@ -38,7 +32,7 @@ struct service_delivery *service_delivery_make(struct exchange **exchange,
         .exchange = *exchange,
         .sessions = sessions,
         .message = *message,
-        .locals = {sessions->gateway_id, is_connected_here, sessions},
+        .locals = session_context_locals(sessions),
     };
     return delivery;
 }
@@ -70,7 +64,8 @@ static void fail_delivery(struct service_delivery *delivery)
 {
     struct exchange *exchange = delivery->exchange;
     service_delivery_free(&delivery);
-    exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE, "routes cannot be read at present");
+    exchange_error(&exchange, 503, ERROR_SERVICE_UNAVAILABLE,
+                   "routes cannot be read at present, and no peer link carries the event");
 }
 
 /* ---- users ---- */
@@ -114,13 +109,27 @@ void service_delivery_to_users(struct service_delivery *delivery, const struct s
 
 /* ---- everyone ---- */
 
+/* Nobody can list the gateways, or count who is online. */
+static void broadcast_delivery(struct service_delivery *delivery)
+{
+    struct session_context *sessions = delivery->sessions;
+    if (delivery_broadcast_everyone(sessions->delivery, &delivery->message) == DELIVERY_SENT)
+        accept_delivery(delivery);
+    else
+        fail_delivery(delivery);
+}
+
 /* This gateway hears it too when the list does not name it yet. */
 static void on_delivery_gateways_read(void *arg, enum state_status status,
                                       const struct gateway_info *gateways, size_t count)
 {
     struct service_delivery *delivery = arg;
     struct session_context *sessions = delivery->sessions;
-    struct slice *ids = status == STATE_OK ? calloc(count + 1, sizeof(*ids)) : NULL;
+    if (status != STATE_OK) {
+        broadcast_delivery(delivery);
+        return;
+    }
+    struct slice *ids = calloc(count + 1, sizeof(*ids));
     size_t id_count = 1;
     if (!ids) {
         fail_delivery(delivery);
@@ -141,11 +150,12 @@ static void on_delivery_gateways_read(void *arg, enum state_status status,
 static void on_delivery_online_counted(void *arg, enum state_status status, size_t count)
 {
     struct service_delivery *delivery = arg;
-    delivery->accepted = count;
+    struct session_context *sessions = delivery->sessions;
+    delivery->accepted = status == STATE_OK ? count : router_user_count(sessions->router);
     if (status == STATE_OK)
-        state_gateways(delivery->sessions->presence->store, on_delivery_gateways_read, delivery);
+        state_gateways(sessions->presence->store, on_delivery_gateways_read, delivery);
     else
-        fail_delivery(delivery);
+        broadcast_delivery(delivery);
 }
 
 void service_delivery_to_everyone(struct service_delivery *delivery)

@@ -2,7 +2,7 @@
  * DELETE /v1/service/users/{user}: erases a user.
  *
  *   revoke: sessions end, tokens issued so far are refused ► contacts, told to them ► blocks ► contact requests
- *   ► chat by chat: own messages become tombstones, slice by slice; the user leaves ► settings
+ *   ► chat by chat: the user leaves; own messages become tombstones, slice by slice, also where the user left before ► settings
  *   ► wait until no lease is left and the last-seen time was stored ► state store ► history of calls, last seen ► 204
  *
  * Each step is a short operation of the ledger with others' writes in between, and all of them may be repeated: an erasure that
@@ -42,8 +42,8 @@ struct erasure {
     struct id_list blocked_by;
     size_t at; /* in the list of this step */
     char chat_bytes[LEDGER_ID_BYTES_MAX];
-    struct slice chat; /* the one that is being left */
-    bool chat_is_group;
+    struct slice chat;   /* the one that is being left */
+    bool chat_is_former; /* was left before its messages are erased, as all groups are */
     struct slice user;
     char user_bytes[LEDGER_ID_BYTES_MAX];
 };
@@ -148,6 +148,7 @@ static void on_user_state_forgotten(void *arg, enum state_status status)
 
 static void forget_user_state(struct erasure *erasure)
 {
+    budgets_forget(&erasure->sessions->budgets, erasure->user);
     state_forget(erasure->sessions->presence->store, erasure->user, on_user_state_forgotten,
                  erasure);
 }
@@ -204,9 +205,64 @@ static void erase_settings(struct erasure *erasure)
                         on_settings_erased, erasure);
 }
 
-/* ---- chats ---- */
+/* ---- messages ---- */
 
 static void erase_next_chat(struct erasure *erasure);
+static void erase_next_former_chat(struct erasure *erasure);
+static void erase_chat_messages(struct erasure *erasure);
+
+/* Returns false, and the erasure has ended, if the last step has left this chat as it was. */
+static bool keep_erased_chat(struct erasure *erasure, struct slice chat)
+{
+    if (slice_equal(chat, erasure->chat)) {
+        fail_erasure(erasure, LEDGER_UNAVAILABLE);
+        return false;
+    }
+    memcpy(erasure->chat_bytes, chat.data, chat.len);
+    erasure->chat = (struct slice){erasure->chat_bytes, chat.len};
+    return true;
+}
+
+static void on_chat_messages_erased(void *arg, const struct ledger_change_outcome *outcome)
+{
+    struct erasure *erasure = arg;
+    if (!has_step_succeeded(erasure, outcome->status))
+        return;
+    if (outcome->changed) {
+        erase_chat_messages(erasure);
+    } else if (erasure->chat_is_former) {
+        erase_next_former_chat(erasure);
+    } else {
+        chat_events_member_removed(erasure->sessions, erasure->chat, erasure->user, true);
+        erase_next_chat(erasure);
+    }
+}
+
+static void erase_chat_messages(struct erasure *erasure)
+{
+    ledger_messages_erase(erasure->sessions->ledger, erasure->chat, erasure->user,
+                          on_chat_messages_erased, erasure);
+}
+
+/* Each is listed until nothing of the user is left in it, so the next one is always the first. */
+static void on_erased_former_chats_listed(void *arg, const struct ledger_ids_outcome *outcome)
+{
+    struct erasure *erasure = arg;
+    if (!has_step_succeeded(erasure, outcome->status))
+        return;
+    if (outcome->count == 0)
+        erase_settings(erasure);
+    else if (keep_erased_chat(erasure, outcome->ids[0]))
+        erase_chat_messages(erasure);
+}
+
+static void erase_next_former_chat(struct erasure *erasure)
+{
+    ledger_former_chats_list(erasure->sessions->ledger, erasure->user, SLICE_NONE, 1,
+                             on_erased_former_chats_listed, erasure);
+}
+
+/* ---- chats ---- */
 
 static void on_erased_user_left(void *arg, const struct ledger_member_outcome *outcome)
 {
@@ -220,30 +276,6 @@ static void on_erased_user_left(void *arg, const struct ledger_member_outcome *o
     erase_next_chat(erasure);
 }
 
-static void erase_chat_messages(struct erasure *erasure);
-
-static void on_chat_messages_erased(void *arg, const struct ledger_change_outcome *outcome)
-{
-    struct erasure *erasure = arg;
-    if (!has_step_succeeded(erasure, outcome->status))
-        return;
-    if (outcome->changed) {
-        erase_chat_messages(erasure);
-    } else if (erasure->chat_is_group) {
-        ledger_chat_member_remove(erasure->sessions->ledger, erasure->chat, erasure->user,
-                                  erasure->user, on_erased_user_left, erasure);
-    } else {
-        chat_events_member_removed(erasure->sessions, erasure->chat, erasure->user, true);
-        erase_next_chat(erasure);
-    }
-}
-
-static void erase_chat_messages(struct erasure *erasure)
-{
-    ledger_messages_erase(erasure->sessions->ledger, erasure->chat, erasure->user,
-                          on_chat_messages_erased, erasure);
-}
-
 /* Each chat is left, so the next one is always the first. */
 static void on_erased_chats_listed(void *arg, const struct ledger_chats_outcome *outcome)
 {
@@ -251,18 +283,18 @@ static void on_erased_chats_listed(void *arg, const struct ledger_chats_outcome 
     if (!has_step_succeeded(erasure, outcome->status))
         return;
     if (outcome->count == 0) {
-        erase_settings(erasure);
+        erasure->chat = SLICE_NONE;
+        erasure->chat_is_former = true;
+        erase_next_former_chat(erasure);
         return;
     }
-    const struct ledger_chat *chat = &outcome->chats[0];
-    if (slice_equal(chat->id, erasure->chat)) { /* it was not left */
-        fail_erasure(erasure, LEDGER_UNAVAILABLE);
+    if (!keep_erased_chat(erasure, outcome->chats[0].id))
         return;
-    }
-    memcpy(erasure->chat_bytes, chat->id.data, chat->id.len);
-    erasure->chat = (struct slice){erasure->chat_bytes, chat->id.len};
-    erasure->chat_is_group = chat->kind == LEDGER_CHAT_GROUP;
-    erase_chat_messages(erasure);
+    if (outcome->chats[0].kind == LEDGER_CHAT_GROUP)
+        ledger_chat_member_remove(erasure->sessions->ledger, erasure->chat, erasure->user,
+                                  erasure->user, on_erased_user_left, erasure);
+    else
+        erase_chat_messages(erasure);
 }
 
 static void erase_next_chat(struct erasure *erasure)

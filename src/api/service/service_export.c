@@ -5,7 +5,7 @@
  *      ▲                                                                                                │
  *      └──────── the next part is read when the one before was sent: memory holds one page ◄────────────┘
  *
- * Messages are the user's own, of the chats that the user is a member of. A failure in the middle cuts the connection, so
+ * Messages are the user's own, of the chats that the user is a member of, then of those that the user has left. A failure in the middle cuts the connection, so
  * that nobody takes a part for the whole.
  */
 #include "api/admin_json.h"
@@ -14,6 +14,7 @@
 #include "api/service/service_routes.h"
 #include "api/settings_json.h"
 #include "auth/revocations.h"
+#include "ledger/ledger_erasure.h"
 #include "ledger/ledger_messages.h"
 #include "text/time_text.h"
 
@@ -43,6 +44,7 @@ struct export
     size_t chat_count;
     size_t chat_at;
     bool has_more_chats;
+    bool chats_are_former; /* those of this page were left */
     uint64_t sequence;
 };
 
@@ -131,6 +133,7 @@ static void write_export_end(struct export *export)
 /* ---- messages ---- */
 
 static void read_message_chats(struct export *export);
+static void read_former_chats(struct export *export);
 static void read_export_messages(struct export *export);
 
 static void read_next_chat(struct export *export)
@@ -138,8 +141,10 @@ static void read_next_chat(struct export *export)
     export->sequence = 0;
     if (++export->chat_at < export->chat_count)
         read_export_messages(export);
-    else if (export->has_more_chats)
+    else if (export->has_more_chats && !export->chats_are_former)
         read_message_chats(export);
+    else if (export->has_more_chats || !export->chats_are_former)
+        read_former_chats(export);
     else
         write_export_end(export);
 }
@@ -201,6 +206,36 @@ static void keep_chats_cursor(struct export *export, const struct ledger_chats_o
     export->after_activity_ms = outcome->chats[outcome->count - 1].activity_ms;
 }
 
+/* Reads the messages of the chats on this page. */
+static void read_page_messages(struct export *export)
+{
+    export->chat_at = (size_t)-1;
+    export->is_reading = true;
+    read_next_chat(export);
+}
+
+static void on_former_chats_listed(void *arg, const struct ledger_ids_outcome *outcome)
+{
+    struct export *export = arg;
+    if (!check_export(export, outcome->status))
+        return;
+    export->chat_count = 0;
+    for (size_t i = 0; i < outcome->count && i < EXPORT_CHATS_PAGE; i++)
+        keep_export_id(&export->chats[export->chat_count++], outcome->ids[i]);
+    export->has_more_chats = outcome->count == EXPORT_CHATS_PAGE;
+    if (export->has_more_chats)
+        keep_export_id(&export->after, outcome->ids[outcome->count - 1]);
+    read_page_messages(export);
+}
+
+static void read_former_chats(struct export *export)
+{
+    export->chats_are_former = true;
+    ledger_former_chats_list(export->sessions->ledger, export->user,
+                             export->after.len ? export_id_slice(&export->after) : SLICE_NONE,
+                             EXPORT_CHATS_PAGE, on_former_chats_listed, export);
+}
+
 static void on_message_chats_listed(void *arg, const struct ledger_chats_outcome *outcome)
 {
     struct export *export = arg;
@@ -210,9 +245,7 @@ static void on_message_chats_listed(void *arg, const struct ledger_chats_outcome
     export->chat_count = 0;
     for (size_t i = 0; i < outcome->count && i < EXPORT_CHATS_PAGE; i++)
         keep_export_id(&export->chats[export->chat_count++], outcome->chats[i].id);
-    export->chat_at = (size_t)-1;
-    export->is_reading = true;
-    read_next_chat(export);
+    read_page_messages(export);
 }
 
 static void read_message_chats(struct export *export)

@@ -5,7 +5,7 @@
  *     ▲ paused            └──users, chats──────► singles ───────────► ledger ─────────────────┘
  *     └── while no batch or single is free: TCP slows the client down, and memory stays flat
  *
- * Contacts and blocks go in batches of LEDGER_RELATIONS_MAX, two at a time; other users' writes come between them
+ * Contacts and blocks go in batches of LEDGER_RELATIONS_MAX, IMPORT_BATCHES_SENT at a time; other users' writes come between them
  * (ledger/ledger_lane.h). Batches of contacts and of blocks are never under way together, so that a block after a contact of
  * the same two users is stored after it. Users and chats have no order.
  *
@@ -23,8 +23,8 @@
 
 enum {
     IMPORTS_MAX = 4,         /* of one worker at a time; more are answered with 503 */
-    IMPORT_BATCHES = 4,      /* in the ring */
-    IMPORT_BATCHES_SENT = 2, /* of them, under way */
+    IMPORT_BATCHES = 6,      /* in the ring */
+    IMPORT_BATCHES_SENT = 4, /* of them, under way */
     IMPORT_SINGLES_MAX = 32,
     IMPORT_BACKOFF_MS = 250, /* before the first repetition; doubles up to IMPORT_BACKOFF_MAX_MS */
     IMPORT_BACKOFF_MAX_MS = 4000,

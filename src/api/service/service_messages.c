@@ -89,7 +89,7 @@ static void on_deleted_message_chat_read(void *arg, const struct ledger_chat_out
     json_write_object_end(&fields);
     struct message message = {
         .type = MESSAGE_RELAY,
-        .relay = {.name = SLICE("message_deleted"), .fields = buffer_slice(&fields)}};
+        .relay = {.name = RELAY_MESSAGE_DELETED, .fields = buffer_slice(&fields)}};
     if (!fields.failed)
         delivery_send(api_context_of(exchange)->sessions->delivery, outcome->chat.members,
                       outcome->chat.member_count, &message, NULL);
