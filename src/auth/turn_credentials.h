@@ -5,6 +5,9 @@
  *     username     1769860800:alice     seconds since 1970 at which they expire, and the user
  *     credential   BASE64               HMAC-SHA1 of the username with the secret
  *
+ * coturn refuses names with blanks, quotes or backslashes, so these characters of an id, and the percent sign, are written
+ * as in URLs: "%20".
+ *
  * The TURN server verifies them without asking anybody. Threading: none. Nothing is allocated.
  */
 #ifndef ROLLCALL_AUTH_TURN_CREDENTIALS_H
@@ -17,7 +20,7 @@
 #include <stdint.h>
 
 enum {
-    TURN_USERNAME_BYTES_MAX = sizeof("-9223372036854775808:") - 1 + USER_ID_BYTES_MAX,
+    TURN_USERNAME_BYTES_MAX = sizeof("-9223372036854775808:") - 1 + 3 * USER_ID_BYTES_MAX,
     TURN_CREDENTIAL_BYTES = 28, /* 20 bytes in base64 */
 };
 

@@ -41,7 +41,7 @@ static int set_up_with(uint32_t in_flight_max, int64_t time_limit_ms)
     world.hook = (struct hook){
         .name = "event",
         .url = world.server.url,
-        .secret = &world.secret,
+        .signer = {.secret = &world.secret},
         .time_limit_ms = time_limit_ms,
         .gate = hook_gate_make("event", &config),
         .client = http_client_make(&world.loop, in_flight_max),
@@ -67,6 +67,7 @@ static int tear_down(void **state)
     assert_int_equal(world.events.lanes.size, 0);
     assert_int_equal(world.events.waiting_bytes, 0);
     event_hook_free(&world.events);
+    webhook_signer_free(&world.hook.signer);
     hook_gate_free(&world.hook.gate);
     script_server_stop(&world.server);
     loop_free(&world.loop);

@@ -50,15 +50,11 @@ static bool send_hook_question(struct hook *hook, struct slice body, struct hook
     struct ulid ulid = ulid_make(hook->loop->clock.wall_ms, hook->random);
     struct webhook_headers headers;
     ulid_write(id + sizeof(ID_PREFIX) - 1, &ulid);
-    if (!webhook_sign(&headers, hook->secret, (struct slice){id, sizeof(id)},
-                      hook->loop->clock.wall_ms / 1000, body))
+    if (!webhook_signer_sign(&hook->signer, &headers, (struct slice){id, sizeof(id)},
+                             hook->loop->clock.wall_ms / 1000, body))
         return false;
-    const char *lines[] = {"Content-Type: application/json",
-                           "Expect:",
-                           headers.id,
-                           headers.timestamp,
-                           headers.signature[0] ? headers.signature : NULL,
-                           NULL};
+    const char *lines[] = {"Content-Type: application/json", headers.id, headers.timestamp,
+                           headers.signature[0] ? headers.signature : NULL, NULL};
     return http_client_send(hook->client,
                             &(struct http_client_request){
                                 .method = "POST",

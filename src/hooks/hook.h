@@ -26,12 +26,12 @@
 /* Of an answer's body. */
 enum { HOOK_ANSWER_BYTES_MAX = 64 * 1024 };
 
-/* All of it is borrowed and outlives the hook. */
+/* What it points to is borrowed and outlives the hook. */
 struct hook {
     const char *name; /* for the log */
     const char *url;
-    const char *ca_file; /* NULL: the system's */
-    const struct webhook_secret *secret;
+    const char *ca_file;          /* NULL: the system's */
+    struct webhook_signer signer; /* the hook's own; its owner frees it */
     int64_t time_limit_ms;
     struct hook_gate *gate;
     struct http_client *client;

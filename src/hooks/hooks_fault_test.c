@@ -60,7 +60,7 @@ static size_t ask_once(alloc_fault_start fail_at, size_t n)
     assert_true(loop_init(&loop));
     struct hook hook = {.name = "event",
                         .url = server.url,
-                        .secret = &secret,
+                        .signer = {.secret = &secret},
                         .time_limit_ms = 20000,
                         .client = http_client_make(&loop, 8),
                         .loop = &loop,
@@ -79,6 +79,7 @@ static size_t ask_once(alloc_fault_start fail_at, size_t n)
     assert_int_equal(events.lanes.size, 0);
     http_client_free(&hook.client);
     event_hook_free(&events);
+    webhook_signer_free(&hook.signer);
     hook_gate_free(&hook.gate);
     loop_free(&loop);
     script_server_stop(&server);

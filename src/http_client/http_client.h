@@ -23,7 +23,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HTTP_CLIENT_HEAD_BYTES_MAX = 64 * 1024, HTTP_CLIENT_ERROR_TEXT_MAX = 256 };
+enum {
+    HTTP_CLIENT_HEAD_BYTES_MAX = 64 * 1024,
+    HTTP_CLIENT_ERROR_TEXT_MAX = 256,
+    HTTP_CLIENT_IDLE_MAX = 8, /* transfers that are kept for the next request to the same URL */
+};
 
 struct http_client;
 

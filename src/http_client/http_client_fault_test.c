@@ -61,18 +61,21 @@ static void on_fault_response(void *arg, const struct http_client_response *resp
     assert_true((response->status == 0) == (response->error != NULL));
 }
 
-static size_t request_once(alloc_fault_start fail_at, size_t n)
+static const struct http_client_signing SIGNING = {"aws:amz:here:dynamodb", "key", "secret",
+                                                   "token"};
+
+static size_t request_with(const struct http_client_signing *signing, alloc_fault_start fail_at,
+                           size_t n)
 {
     struct exchange_at_server server;
     struct outcome outcome = {0};
     struct loop loop;
     listen_on_loopback(&server);
     assert_true(loop_init(&loop));
-    struct http_client_signing signing = {"aws:amz:here:dynamodb", "key", "secret", "token"};
     struct http_client_request request = {.method = "POST",
                                           .url = server.url,
                                           .body = SLICE("{}"),
-                                          .signing = &signing,
+                                          .signing = signing,
                                           .time_limit_ms = 20000,
                                           .body_bytes_max = 100};
     fail_at(n);
@@ -94,12 +97,25 @@ static size_t request_once(alloc_fault_start fail_at, size_t n)
     return failed;
 }
 
+static size_t request_once(alloc_fault_start fail_at, size_t n)
+{
+    return request_with(&SIGNING, fail_at, n);
+}
+
+/* Without a signature its handle is kept. */
+static size_t request_unsigned(alloc_fault_start fail_at, size_t n)
+{
+    return request_with(NULL, fail_at, n);
+}
+
 static void request_without_memory_is_refused_or_completed_once(void **state)
 {
     (void)state;
     /* the client, the transfer, the session token and the body */
     assert_true(alloc_fault_sweep(alloc_fault_after, request_once) > 4);
     assert_true(alloc_fault_sweep(alloc_fault_from, request_once) > 4);
+    assert_true(alloc_fault_sweep(alloc_fault_after, request_unsigned) > 4);
+    assert_true(alloc_fault_sweep(alloc_fault_from, request_unsigned) > 4);
 }
 
 int main(void)

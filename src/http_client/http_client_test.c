@@ -22,13 +22,32 @@ struct server {
     char url[64];
     const char *answer; /* NULL: it never answers */
     char request[4096];
+    int per_connection; /* requests; 0: one */
+    _Atomic int accepted;
 };
+
+/* Reads requests that come in one piece each, and answers them. */
+static void serve_kept_connection(struct server *server, int fd)
+{
+    for (int i = 0; i < server->per_connection; i++) {
+        ssize_t got = read(fd, server->request, sizeof(server->request) - 1);
+        server->request[got > 0 ? got : 0] = '\0';
+        if (got <= 0 || write(fd, server->answer, strlen(server->answer)) < 0)
+            return;
+    }
+}
 
 static void *serve_connections(void *arg)
 {
     struct server *server = arg;
     int fd;
     while ((fd = accept(server->fd, NULL, NULL)) >= 0) {
+        server->accepted++;
+        if (server->per_connection) {
+            serve_kept_connection(server, fd);
+            close(fd);
+            continue;
+        }
         ssize_t got = read(fd, server->request, sizeof(server->request) - 1);
         server->request[got > 0 ? got : 0] = '\0';
         if (server->answer && write(fd, server->answer, strlen(server->answer)) < 0)
@@ -136,6 +155,33 @@ static void test_request_is_sent_and_its_answer_received(void **state)
     assert_non_null(strstr(server.request, "\r\n\r\na body"));
 }
 
+/* The third one finds that the server has closed the connection meanwhile. */
+static void test_connection_and_transfer_are_used_again(void **state)
+{
+    static const char *const headers[] = {"X-One: 1", "Content-Type: text/plain", NULL};
+    struct fixture *fixture = *state;
+    struct server server;
+    start_server(&server, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+    server.per_connection = 2;
+    struct http_client_request request = get(server.url);
+    request.method = "POST";
+    request.headers = headers;
+    request.body = SLICE("a long body");
+    for (int i = 0; i < 3; i++) {
+        struct outcome outcome = ask(fixture, &request);
+        assert_int_equal(outcome.status, 200);
+        assert_string_equal(outcome.body, "hello");
+        assert_string_equal(strstr(server.request, "\r\n\r\n") + 4, i ? "short" : "a long body");
+        assert_true((strstr(server.request, "X-One: 1\r\n") != NULL) == (i == 0));
+        request.headers = NULL;
+        request.body = SLICE("short");
+        loop_turn(&fixture->loop, TURN_MS); /* takes note of a connection that was closed */
+    }
+    assert_int_equal(server.accepted, 2);
+    http_client_free(&fixture->client);
+    stop_server(&server);
+}
+
 static void test_redirect_is_not_followed(void **state)
 {
     struct server server;
@@ -223,6 +269,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(test_request_is_sent_and_its_answer_received),
+        TEST(test_connection_and_transfer_are_used_again),
         TEST(test_redirect_is_not_followed),
         TEST(test_too_large_answer_is_an_error),
         TEST(test_garbage_and_a_missing_server_are_errors),

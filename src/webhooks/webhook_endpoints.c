@@ -2,6 +2,7 @@
 
 #include <openssl/crypto.h>
 #include <stdio.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 static bool fail_endpoint(char error[WEBHOOK_ERROR_TEXT_MAX], const char *setting,
@@ -98,7 +99,10 @@ bool webhook_endpoints_init(struct webhook_endpoints *endpoints, const struct co
                             char error[WEBHOOK_ERROR_TEXT_MAX])
 {
     const struct config_list *list = &config->webhooks.endpoints;
+    const char *ca_file = config->webhooks.ca_file;
     endpoints->count = endpoints->queue_count = 0;
+    if (ca_file[0] && access(ca_file, R_OK) != 0)
+        return fail_endpoint(error, "webhooks.ca_file", slice_of(ca_file), "cannot read the file");
     if (config->webhooks.url[0] && !add_endpoint(endpoints, config, config->webhooks.url, error))
         return false;
     for (size_t i = 0; i < list->count; i++)

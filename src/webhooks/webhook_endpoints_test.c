@@ -12,6 +12,7 @@ static struct config config_with(const char *url, const char **items, size_t cou
     struct config config = {.webhooks = {.url = url,
                                          .endpoints = {.items = items, .count = count},
                                          .secret_file = "",
+                                         .ca_file = "",
                                          .backlog_max = 1000}};
     return config;
 }

@@ -82,27 +82,42 @@ void webhook_secret_clear(struct webhook_secret *secret)
     OPENSSL_cleanse(secret, sizeof(*secret));
 }
 
-/* Computes the MAC piece by piece, so that a large body is not copied. */
-static bool compute_webhook_mac(const struct webhook_secret *secret, const struct slice *pieces,
-                                size_t count, unsigned char mac[SHA256_BYTES])
+/* Begins a MAC with the signer's key. */
+static bool begin_webhook_mac(struct webhook_signer *signer)
 {
     char digest[] = "SHA256";
     const OSSL_PARAM params[] = {OSSL_PARAM_utf8_string("digest", digest, sizeof(digest) - 1),
                                  OSSL_PARAM_END};
+    if (signer->mac)
+        return EVP_MAC_init(signer->mac, NULL, 0, NULL);
     EVP_MAC *hmac = EVP_MAC_fetch(NULL, "HMAC", NULL);
-    EVP_MAC_CTX *context = hmac ? EVP_MAC_CTX_new(hmac) : NULL;
-    size_t len = 0;
-    bool whole = context && EVP_MAC_init(context, secret->key, secret->len, params);
-    for (size_t i = 0; whole && i < count; i++)
-        whole = EVP_MAC_update(context, (const unsigned char *)pieces[i].data, pieces[i].len);
-    whole = whole && EVP_MAC_final(context, mac, &len, SHA256_BYTES) && len == SHA256_BYTES;
-    EVP_MAC_CTX_free(context);
+    signer->mac = hmac ? EVP_MAC_CTX_new(hmac) : NULL;
     EVP_MAC_free(hmac);
-    return whole;
+    if (signer->mac && EVP_MAC_init(signer->mac, signer->secret->key, signer->secret->len, params))
+        return true;
+    webhook_signer_free(signer);
+    return false;
 }
 
-bool webhook_sign(struct webhook_headers *headers, const struct webhook_secret *secret,
-                  struct slice id, int64_t time_seconds, struct slice body)
+/* Computes the MAC piece by piece, so that a large body is not copied. */
+static bool compute_webhook_mac(struct webhook_signer *signer, const struct slice *pieces,
+                                size_t count, unsigned char mac[SHA256_BYTES])
+{
+    size_t len = 0;
+    bool whole = begin_webhook_mac(signer);
+    for (size_t i = 0; whole && i < count; i++)
+        whole = EVP_MAC_update(signer->mac, (const unsigned char *)pieces[i].data, pieces[i].len);
+    return whole && EVP_MAC_final(signer->mac, mac, &len, SHA256_BYTES) && len == SHA256_BYTES;
+}
+
+void webhook_signer_free(struct webhook_signer *signer)
+{
+    EVP_MAC_CTX_free(signer->mac);
+    signer->mac = NULL;
+}
+
+bool webhook_signer_sign(struct webhook_signer *signer, struct webhook_headers *headers,
+                         struct slice id, int64_t time_seconds, struct slice body)
 {
     assert(id.len > 0 && id.len <= WEBHOOK_ID_BYTES_MAX && !memchr(id.data, '.', id.len));
     static const char time_name[] = "webhook-timestamp: ", mac_name[] = "webhook-signature: v1,";
@@ -110,13 +125,22 @@ bool webhook_sign(struct webhook_headers *headers, const struct webhook_secret *
     snprintf(headers->id, sizeof(headers->id), "webhook-id: %.*s", SLICE_FORMAT(id));
     snprintf(headers->timestamp, sizeof(headers->timestamp), "%s%" PRId64, time_name, time_seconds);
     headers->signature[0] = '\0';
-    if (secret->len == 0)
+    if (signer->secret->len == 0)
         return true;
     struct slice time = slice_of(headers->timestamp + sizeof(time_name) - 1);
     const struct slice pieces[] = {id, SLICE("."), time, SLICE("."), body};
-    if (!compute_webhook_mac(secret, pieces, sizeof(pieces) / sizeof(pieces[0]), mac))
+    if (!compute_webhook_mac(signer, pieces, sizeof(pieces) / sizeof(pieces[0]), mac))
         return false;
     memcpy(headers->signature, mac_name, sizeof(mac_name));
     EVP_EncodeBlock((unsigned char *)headers->signature + sizeof(mac_name) - 1, mac, sizeof(mac));
     return true;
+}
+
+bool webhook_sign(struct webhook_headers *headers, const struct webhook_secret *secret,
+                  struct slice id, int64_t time_seconds, struct slice body)
+{
+    struct webhook_signer signer = {.secret = secret};
+    bool is_signed = webhook_signer_sign(&signer, headers, id, time_seconds, body);
+    webhook_signer_free(&signer);
+    return is_signed;
 }

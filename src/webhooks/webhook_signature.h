@@ -54,4 +54,15 @@ struct webhook_headers {
 bool webhook_sign(struct webhook_headers *headers, const struct webhook_secret *secret,
                   struct slice id, int64_t time_seconds, struct slice body);
 
+/* A secret for many signatures on one thread: its key is set up once. Its owner names the secret, which outlives it. */
+struct webhook_signer {
+    const struct webhook_secret *secret;
+    struct evp_mac_ctx_st *mac; /* NULL until the first signature */
+};
+
+/* Does what webhook_sign() does. */
+bool webhook_signer_sign(struct webhook_signer *signer, struct webhook_headers *headers,
+                         struct slice id, int64_t time_seconds, struct slice body);
+void webhook_signer_free(struct webhook_signer *signer);
+
 #endif

@@ -45,6 +45,21 @@ static void the_vectors_of_the_standard_are_signed_as_it_says(void **state)
     }
 }
 
+static void a_signer_signs_again_with_the_same_key(void **state)
+{
+    (void)state;
+    struct webhook_secret secret;
+    struct webhook_headers first, again, other;
+    assert_null(webhook_secret_parse(&secret, slice_of(vectors[0].secret)));
+    struct webhook_signer signer = {.secret = &secret};
+    assert_true(webhook_sign(&first, &secret, SLICE("evt_1"), 1, SLICE("{}")));
+    assert_true(webhook_signer_sign(&signer, &other, SLICE("evt_2"), 2, SLICE("[]")));
+    assert_true(webhook_signer_sign(&signer, &again, SLICE("evt_1"), 1, SLICE("{}")));
+    assert_string_equal(again.signature, first.signature);
+    assert_string_not_equal(again.signature, other.signature);
+    webhook_signer_free(&signer);
+}
+
 static void without_a_secret_there_is_no_signature(void **state)
 {
     (void)state;
@@ -130,6 +145,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_vectors_of_the_standard_are_signed_as_it_says),
+        cmocka_unit_test(a_signer_signs_again_with_the_same_key),
         cmocka_unit_test(without_a_secret_there_is_no_signature),
         cmocka_unit_test(the_longest_id_and_time_fit),
         cmocka_unit_test(a_secret_is_read_strictly),

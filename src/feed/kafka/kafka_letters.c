@@ -11,7 +11,7 @@ struct letters_partition {
     int64_t first;          /* offset of the oldest letter */
     int64_t end;            /* behind the newest */
     int64_t next;           /* to be read */
-    int64_t replayed_until; /* all before were put back */
+    int64_t replayed_until; /* all before were put back or dropped */
 };
 
 struct kafka_letters {
@@ -225,18 +225,41 @@ static void on_letter_report(rd_kafka_t *producer, const rd_kafka_message_t *rec
         letters->failure = record->err;
 }
 
-bool kafka_letters_replay(struct kafka_letters *letters, const struct kafka_letter *letter,
-                          char error[KAFKA_LETTERS_ERROR_TEXT_MAX])
+/* Returns false, with a sentence, if there is no client that writes. */
+static bool ensure_letters_producer(struct kafka_letters *letters,
+                                    char error[KAFKA_LETTERS_ERROR_TEXT_MAX])
 {
     static const struct kafka_property PRODUCER[] = {{"acks", "all"},
                                                      {"enable.idempotence", "true"},
                                                      {"message.timeout.ms", "10000"},
                                                      {NULL, NULL}};
-    const char *topic = letters->config->durability.kafka.topic;
     if (!letters->producer)
         letters->producer = make_letters_client(letters->config, RD_KAFKA_PRODUCER, PRODUCER,
                                                 on_letter_report, letters, error);
-    if (!letters->producer)
+    return letters->producer != NULL;
+}
+
+bool kafka_letters_drop(struct kafka_letters *letters, const struct kafka_letter *letter,
+                        char error[KAFKA_LETTERS_ERROR_TEXT_MAX])
+{
+    struct letters_partition *partition = &letters->partitions[letter->partition];
+    if (!ensure_letters_producer(letters, error))
+        return false;
+    if (partition->replayed_until != letter->offset) {
+        snprintf(error, KAFKA_LETTERS_ERROR_TEXT_MAX,
+                 "drop: Kafka removes from the front only: first replay or drop %d:%lld",
+                 letter->partition, (long long)partition->replayed_until);
+        return false;
+    }
+    partition->replayed_until = letter->offset + 1;
+    return true;
+}
+
+bool kafka_letters_replay(struct kafka_letters *letters, const struct kafka_letter *letter,
+                          char error[KAFKA_LETTERS_ERROR_TEXT_MAX])
+{
+    const char *topic = letters->config->durability.kafka.topic;
+    if (!ensure_letters_producer(letters, error))
         return false;
     rd_kafka_resp_err_t failed = rd_kafka_producev(
         letters->producer, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),

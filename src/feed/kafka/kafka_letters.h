@@ -56,8 +56,13 @@ int64_t kafka_letters_each(struct kafka_letters *letters, kafka_letter_visitor v
 bool kafka_letters_replay(struct kafka_letters *letters, const struct kafka_letter *letter,
                           char error[KAFKA_LETTERS_ERROR_TEXT_MAX]);
 
+/* Drops a letter for ever: it leaves the topic with kafka_letters_flush(). Only the oldest that its partition still has can go; for
+ * another one it returns false and explains in `error`. */
+bool kafka_letters_drop(struct kafka_letters *letters, const struct kafka_letter *letter,
+                        char error[KAFKA_LETTERS_ERROR_TEXT_MAX]);
+
 /* Waits until the brokers have stored what was put back, then removes from the front of the topic what was put back
- * there. On failure returns false, explains in `error` and removes nothing. */
+ * or dropped there. On failure returns false, explains in `error` and removes nothing. */
 bool kafka_letters_flush(struct kafka_letters *letters, char error[KAFKA_LETTERS_ERROR_TEXT_MAX]);
 
 #endif
