@@ -14,6 +14,8 @@ static bool load_fleet_redis(struct fleet *fleet, const struct config *config,
     char why[REDIS_URL_ERROR_MAX];
     char tls_error[TLS_ERROR_TEXT_MAX];
     const char *ca_file = config->state.ca_file[0] ? config->state.ca_file : NULL;
+    if (config->state.aggregators.count)
+        return true; /* they have the connections to Redis */
     if (!redis_url_parse(slice_of(config->state.url), &fleet->redis, why)) {
         snprintf(error, FLEET_ERROR_TEXT_MAX, "state.url (--state): %s", why);
         return false;

@@ -19,12 +19,14 @@
 enum { FLEET_ERROR_TEXT_MAX = 512, FLEET_ADDRESS_MAX = 272 };
 
 struct fleet {
-    struct redis_url redis;        /* contains the password */
+    struct redis_url redis;        /* contains the password; unused with aggregators */
     struct tls_context *redis_tls; /* NULL: plain */
     struct redis_report report;    /* what the log said about Redis */
     atomic_bool is_waiting;        /* a gateway started although Redis did not answer */
-    struct slice process;          /* its name as a peer; borrowed */
-    struct slice process_id;       /* process_id.h; points into `process_id_text` */
+    atomic_bool
+        is_alone; /* the registry of gateways, as read last, names only gateways of this process */
+    struct slice process;    /* its name as a peer; borrowed */
+    struct slice process_id; /* process_id.h; points into `process_id_text` */
     char process_id_text[PROCESS_ID_BYTES_MAX];
     struct slice peer_secret;        /* empty: no peer links */
     struct tls_context *peer_accept; /* both NULL: plain */

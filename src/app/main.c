@@ -1,9 +1,11 @@
 /* Chooses the command; each command parses its own arguments. */
+#include "app/commands/aggregate_command.h"
 #include "app/commands/check_command.h"
 #include "app/commands/dead_letters_command.h"
 #include "app/commands/fanout_command.h"
 #include "app/commands/key_command.h"
 #include "app/commands/ledger_command.h"
+#include "app/commands/plan_command.h"
 #include "app/commands/repair_command.h"
 #include "app/commands/sim_command.h"
 #include "app/commands/tables_command.h"
@@ -50,7 +52,9 @@ static const struct command {
     {"serve", serve_command},
     {"ledger", ledger_command},
     {"fanout", fanout_command},
+    {"aggregate", aggregate_command},
     {"token", token_command},
+    {"plan", plan_command},
     {"sim", sim_command},
     {"help", help_command},
     {"--help", help_command},

@@ -1,5 +1,5 @@
 /* The default memory limit, from the cgroup or the machine. */
-#include "app/memory_pressure.h"
+#include "app/gateway/memory_pressure.h"
 
 #include <limits.h>
 #include <stdio.h>

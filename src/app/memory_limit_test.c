@@ -1,4 +1,4 @@
-#include "app/memory_pressure.h"
+#include "app/gateway/memory_pressure.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 #include "app/serve_options.h"
 
-#include "app/memory_pressure.h"
+#include "aggregate/aggregate_ring.h"
+#include "app/gateway/memory_pressure.h"
 #include "config/nearest.h"
 #include "config/setting.h"
 
@@ -8,7 +9,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { SERVE = 1, LEDGER = 2, TOPICS = 4, FANOUT = 8, ALL = SERVE | LEDGER | TOPICS | FANOUT };
+enum {
+    SERVE = 1,
+    LEDGER = 2,
+    TOPICS = 4,
+    FANOUT = 8,
+    AGGREGATE = 16,
+    ALL = SERVE | LEDGER | TOPICS | FANOUT | AGGREGATE
+};
 
 enum { HOST_NAME_KEPT_MAX = 40, NODE_ID_BYTES = 64 };
 
@@ -28,16 +36,19 @@ static const struct option options[] = {
     {"--config", "FILE", NULL, NAMES_FILE, ALL, "read settings from a YAML file"},
     {"--dev", NULL, "dev", SETS_VALUE, SERVE, "for a laptop: loopback only, keys are generated"},
     {"--listen", "HOST:PORT", "gateway.listen", SETS_VALUE, SERVE, "serve clients here"},
-    {"--node-id", "NAME", "gateway.node_id", SETS_VALUE, SERVE | FANOUT, "name of this process"},
+    {"--node-id", "NAME", "gateway.node_id", SETS_VALUE, SERVE | FANOUT | AGGREGATE,
+     "name of this process"},
     {"--workers", "N", "gateway.workers", SETS_VALUE, SERVE | FANOUT,
      "worker threads; 0 is one per core"},
-    {"--state", "URL", "state.url", SETS_VALUE, SERVE | FANOUT,
-     "where presence is kept: memory, redis://HOST:PORT[/DB] or redis-cluster://HOST:PORT,..."},
+    {"--state", "URL", "state.url", SETS_VALUE, SERVE | FANOUT | AGGREGATE,
+     "where presence is kept: memory, redis://HOST:PORT[/DB], redis-cluster://HOST:PORT,... or redis-sentinel://HOST:PORT,.../MASTER"},
+    {"--aggregators", "HOST:PORT,...", "state.aggregators", SETS_VALUE, SERVE | FANOUT,
+     "aggregators that hold the connections to Redis, instead of --state"},
     {"--ledger", "URL", "ledger.url", SETS_VALUE, SERVE | LEDGER | FANOUT,
      "where durable data is kept: sqlite:PATH, or remote://HOST:PORT for serve"},
     {"--feed", "URL", "feed.url", SETS_VALUE, SERVE | TOPICS | FANOUT,
      "how messages reach the fan-out: local or kafka://HOST:PORT,..."},
-    {"--peer-listen", "HOST:PORT", "peer.listen", SETS_VALUE, SERVE | LEDGER,
+    {"--peer-listen", "HOST:PORT", "peer.listen", SETS_VALUE, SERVE | LEDGER | AGGREGATE,
      "serve peer links here"},
     {"--peers", "HOST:PORT,...", "peer.peers", SETS_VALUE, SERVE | FANOUT,
      "other processes, to link with"},
@@ -66,6 +77,9 @@ static const struct command commands[] = {
     {"fanout", FANOUT,
      "Fans persisted messages out to the gateways, as a process of its own that\n"
      "serves no clients. Needs --state, --ledger and --feed of a fleet."},
+    {"aggregate", AGGREGATE,
+     "Holds the connections to Redis for gateways with --aggregators HOST:PORT,...\n"
+     "Needs --state of a fleet, --peer-listen and peer.secret."},
     {"topics", TOPICS,
      "Makes (rollcall topics create) or looks at (rollcall topics check) the topics of\n"
      "a feed on Kafka. See durability.kafka.partitions and durability.kafka.replication."},
@@ -95,6 +109,7 @@ void serve_options_write_usage(FILE *out)
           "  serve                             run a gateway\n"
           "  ledger                            run the ledger of several gateways\n"
           "  fanout                            fan messages out, without clients\n"
+          "  aggregate                         hold the connections to Redis of many gateways\n"
           "  token USER                        print a signed token\n"
           "  check                             verify the invariants on a live Redis\n"
           "  repair CHAT                       restore the counter of a halted chat\n"
@@ -103,6 +118,7 @@ void serve_options_write_usage(FILE *out)
           "  webhooks                          list or replay events that no endpoint took\n"
           "  tables                            create or check the tables of a ledger on DynamoDB\n"
           "  topics                            create or check the topics of a feed on Kafka\n"
+          "  plan                              how many servers so many users need\n"
           "  sim                               simulate a fleet under faults, from a seed\n"
           "\n"
           "  --help                            print this; after a command, its options\n"
@@ -223,12 +239,36 @@ static const char *missing_for_ledger(const struct config *config)
     return NULL;
 }
 
+static const char *missing_for_aggregate(const struct config *config)
+{
+    if (config->peer.listen[0] == '\0')
+        return "aggregate needs --peer-listen HOST:PORT (peer.listen)";
+    if (config->peer.secret[0] == '\0')
+        return "aggregate needs peer.secret, the same as its gateways have";
+    if (slice_is(slice_of(config->state.url), "memory"))
+        return "a state store in memory belongs to one process: aggregate needs --state "
+               "redis://HOST:PORT";
+    return NULL;
+}
+
+/* Aggregators authenticate whoever speaks for a gateway. */
+static const char *missing_for_aggregators(const struct config *config)
+{
+    if (config->state.aggregators.count == 0)
+        return NULL;
+    if (config->peer.secret[0] == '\0')
+        return "--aggregators needs peer.secret, the same as the aggregators have";
+    if (config->state.aggregators.count > AGGREGATORS_MAX)
+        return "--aggregators (state.aggregators) has too many addresses";
+    return NULL;
+}
+
 /* Fan-out reaches the gateways through what it shares with them. */
 static const char *missing_for_fanout(const struct config *config)
 {
     if (!slice_starts_with(slice_of(config->feed.url), SLICE("kafka")))
         return "the local feed is consumed by the gateways: fanout needs --feed kafka://HOST:PORT";
-    if (slice_is(slice_of(config->state.url), "memory"))
+    if (slice_is(slice_of(config->state.url), "memory") && config->state.aggregators.count == 0)
         return "a state store in memory belongs to one process: fanout needs the gateways' "
                "--state redis://HOST:PORT";
     if (config->ledger.url[0] == '\0' ||
@@ -242,12 +282,18 @@ static const char *missing_serve_requirement(const struct command *command,
                                              const struct config *config)
 {
     switch (command->bit) {
-    case SERVE:
-        return missing_for_gateway(config);
+    case SERVE: {
+        const char *missing = missing_for_gateway(config);
+        return missing ? missing : missing_for_aggregators(config);
+    }
     case LEDGER:
         return missing_for_ledger(config);
-    case FANOUT:
-        return missing_for_fanout(config);
+    case FANOUT: {
+        const char *missing = missing_for_fanout(config);
+        return missing ? missing : missing_for_aggregators(config);
+    }
+    case AGGREGATE:
+        return missing_for_aggregate(config);
     default:
         return NULL;
     }

@@ -126,12 +126,17 @@ static bool open_server_ledger(struct server_parts *parts)
     return parts->gateway.ledger || server_parts_fail("ledger", error);
 }
 
+static bool is_server_alone(const struct config *config)
+{
+    return slice_is(slice_of(config->state.url), "memory") && config->state.aggregators.count == 0;
+}
+
 /* A single process keeps its state in memory; a process of a fleet keeps it in Redis. */
 static bool make_server_state(struct server_parts *parts)
 {
     const struct config *config = parts->config;
     char error[FLEET_ERROR_TEXT_MAX] = "out of memory";
-    if (slice_is(slice_of(config->state.url), "memory"))
+    if (is_server_alone(config))
         parts->gateway.embedded =
             embedded_make(config, parts->gateway.hash_seed, parts->gateway.started_at_ms);
     else
@@ -165,7 +170,7 @@ static bool check_server_backends(const struct config *config)
     if (kafka_client_brokers(config) && !check_server_topics(config))
         return false;
     bool has_links = config->peer.listen[0] || config->peer.peers.count;
-    if (has_links && slice_is(slice_of(config->state.url), "memory"))
+    if (has_links && is_server_alone(config))
         log_warn(
             "peer_links_off", "reason=%s",
             log_sentence(SLICE("a state store in memory belongs to one process: peer.listen and "
@@ -197,6 +202,9 @@ static bool make_server_hooks(struct server_parts *parts)
     parts->gateway.hooks = &parts->hooks;
     if (problem)
         return server_parts_fail("hooks.secret_file", problem);
+    const char *ca_file = parts->config->hooks.ca_file;
+    if (ca_file[0] && access(ca_file, R_OK) != 0)
+        return server_parts_fail("hooks.ca_file", "cannot read the file");
     if ((parts->hooks.connect_gate || parts->hooks.event_gate) && !parts->hooks.secret.len)
         log_warn("hooks_not_signed", "hint=%s",
                  log_sentence(SLICE("set hooks.secret_file, so that the application can tell who "

@@ -10,9 +10,9 @@
 #ifndef ROLLCALL_APP_SERVER_PARTS_H
 #define ROLLCALL_APP_SERVER_PARTS_H
 
-#include "app/gateway.h"
-#include "app/gateway_hooks.h"
-#include "app/memory_pressure.h"
+#include "app/gateway/gateway.h"
+#include "app/gateway/gateway_hooks.h"
+#include "app/gateway/memory_pressure.h"
 #include "app/server_keys.h"
 #include "webhooks/webhook_endpoints.h"
 

@@ -103,7 +103,7 @@ struct config_gateway {
     uint32_t max_lifetime_jitter_percent;
     struct config_list allowed_origins; /* empty: any */
     struct config_list trusted_proxies; /* networks; see base/ip_address.h */
-    size_t memory_limit_bytes;          /* 0: off; unset: see app/memory_pressure.h */
+    size_t memory_limit_bytes;          /* 0: off; unset: see app/gateway/memory_pressure.h */
     uint32_t handshakes_per_turn;
     uint32_t pending_handshakes_max;
     uint32_t listen_backlog;
@@ -331,10 +331,11 @@ struct config {
     struct config_limits limits;
     struct config_auth auth;
     struct {
-        const char *url;              /* memory, redis://…, redis-cluster://… */
-        const char *ca_file;          /* empty: those of the system */
+        const char *url;     /* memory, redis://…, redis-cluster://…, redis-sentinel://… */
+        const char *ca_file; /* empty: those of the system */
         const char *certificate_file; /* empty: Redis is shown none; set with key_file */
         const char *key_file;
+        struct config_list aggregators; /* not empty: instead of `url` */
     } state;
     struct {
         const char *url; /* sqlite:…, remote://…, dynamodb://…; empty: SQLite in data_dir */

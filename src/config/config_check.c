@@ -172,9 +172,14 @@ size_t config_warnings(const struct config *config, struct config_error out[CONF
         if (order_rules[i].consequence && !config_order_holds(&order_rules[i], config))
             describe_broken_config_order(&order_rules[i], config, &out[count++]);
     bool has_peers = config->peer.listen[0] != '\0' || config->peer.peers.count > 0;
+    bool has_aggregators = config->state.aggregators.count > 0;
     bool has_kafka = slice_starts_with(slice_of(config->feed.url), SLICE("kafka"));
     count = add_config_warning(out, count, has_peers && config->peer.secret[0] == '\0',
                                "peer.secret is empty: peer links are off");
+    count = add_config_warning(
+        out, count,
+        has_aggregators && slice_starts_with(slice_of(config->state.url), SLICE("redis")),
+        "state.aggregators is set: state.url is not used, the aggregators connect to Redis");
     count = add_config_warning(
         out, count, has_kafka && config->durability.kafka.producer.acks != KAFKA_ACKS_ALL,
         "durability.kafka.producer.acks is not all: a message that was "

@@ -53,8 +53,10 @@ static bool is_state_url_setting(struct slice text)
 {
     return slice_is(text, "memory") || setting_has_url_scheme(text, "redis://") ||
            setting_has_url_scheme(text, "redis-cluster://") ||
+           setting_has_url_scheme(text, "redis-sentinel://") ||
            setting_has_url_scheme(text, "rediss://") ||
-           setting_has_url_scheme(text, "rediss-cluster://");
+           setting_has_url_scheme(text, "rediss-cluster://") ||
+           setting_has_url_scheme(text, "rediss-sentinel://");
 }
 
 static bool is_ledger_url_setting(struct slice text)
@@ -180,7 +182,8 @@ const struct setting_rule setting_rule_network = {
 const struct setting_rule setting_rule_origin = {is_origin_setting,
                                                  "SCHEME://HOST[:PORT] without a path"};
 const struct setting_rule setting_rule_state_url = {
-    is_state_url_setting, "memory, redis://HOST:PORT[/DB] or redis-cluster://HOST:PORT,HOST:PORT"};
+    is_state_url_setting, "memory, redis://HOST:PORT[/DB], redis-cluster://HOST:PORT,HOST:PORT or "
+                          "redis-sentinel://HOST:PORT,HOST:PORT/MASTER[/DB]"};
 const struct setting_rule setting_rule_ledger_url = {
     is_ledger_url_setting,
     "sqlite:PATH, remote://HOST:PORT or dynamodb://REGION[?endpoint=URL&prefix=NAME&ca=FILE]"};

@@ -137,6 +137,10 @@ void http_listener_shut(struct http_listener *listener)
 
 void http_listener_close_all(struct http_listener *listener)
 {
-    for (struct list *at = listener->connections.next; at != &listener->connections; at = at->next)
-        stream_close(&http_connection_at(at)->stream);
+    for (struct list *at = listener->connections.next; at != &listener->connections;
+         at = at->next) {
+        struct stream *stream = &http_connection_at(at)->stream;
+        stream_flush(stream);
+        stream_close(stream);
+    }
 }

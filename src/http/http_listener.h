@@ -104,7 +104,7 @@ void http_listener_close_idle(struct http_listener *listener);
 /* From now on no connection is taken, not even one that is being moved here. */
 void http_listener_shut(struct http_listener *listener);
 
-/* Closes all connections at once. */
+/* Closes all connections at once; answers that are ready go out as far as the sockets take them. */
 void http_listener_close_all(struct http_listener *listener);
 
 #endif

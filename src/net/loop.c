@@ -55,6 +55,12 @@ bool loop_add_level(struct loop *loop, struct loop_source *source)
     return loop_control_epoll(loop, EPOLL_CTL_ADD, source, EPOLLIN);
 }
 
+bool loop_watch_level(struct loop *loop, struct loop_source *source, uint32_t events,
+                      bool is_registered)
+{
+    return loop_control_epoll(loop, is_registered ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, source, events);
+}
+
 void loop_remove(struct loop *loop, struct loop_source *source)
 {
     loop_control_epoll(loop, EPOLL_CTL_DEL, source, 0);

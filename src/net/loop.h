@@ -69,6 +69,10 @@ bool loop_rebind(struct loop *loop, struct loop_source *source);
 /* Level-triggered, reading only: for listeners and eventfds. */
 bool loop_add_level(struct loop *loop, struct loop_source *source);
 
+/* Level-triggered, for EPOLLIN, EPOLLOUT or both; again for a source that is registered so: changes for what. */
+bool loop_watch_level(struct loop *loop, struct loop_source *source, uint32_t events,
+                      bool is_registered);
+
 /* `on_ready` is not called any more, not even in this turn: the memory may be freed. */
 void loop_remove(struct loop *loop, struct loop_source *source);
 

@@ -1,8 +1,8 @@
 #include "app/commands/dead_letters_command.h"
 
-#include "app/commands/blocking_ledger.h"
+#include "app/commands/ledger_control.h"
+#include "app/control/control_letters.h"
 #include "feed/kafka/kafka_letters.h"
-#include "ledger/ledger_messages.h"
 #include "log/log.h"
 #include "text/time_text.h"
 
@@ -16,39 +16,28 @@
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 static const char USAGE[] =
-    "usage: rollcall dead-letters --ledger sqlite:PATH [list | replay ID | replay all]\n"
-    "       rollcall dead-letters --feed kafka://HOST:PORT [--config FILE] [--set KEY=VALUE] [list | …]\n";
+    "usage: rollcall dead-letters [list] [--data-dir DIR | --ledger URL]\n"
+    "       rollcall dead-letters replay [ID… | all] [--data-dir DIR | --ledger URL]\n"
+    "       rollcall dead-letters --feed kafka://HOST:PORT [--config FILE] [--set KEY=VALUE]\n"
+    "                [list | replay [ID | all] | drop [ID | all]]\n";
 
 static const char HELP[] =
     "\n"
-    "Events that could not be delivered are kept as dead letters. The messages themselves are stored,\n"
-    "and clients that sync get them. With --ledger, stop the server that uses the file first; with\n"
-    "--feed, nothing has to be stopped.\n"
+    "Events that could not be delivered are kept as dead letters. The messages themselves are stored, and\n"
+    "clients that sync get them. While the server runs, the command works through its control socket in the\n"
+    "data directory; otherwise on the ledger. With --feed nothing has to be stopped.\n"
     "\n"
-    "  list         shows each with its ID, the time and the reason; the default\n"
-    "  replay ID    puts one back: into the outbox, from where the server delivers it after its next\n"
-    "               start, or into the topic of the events, from where it is delivered at once\n"
-    "  replay all   the same with all that list shows\n"
-    "  --ledger URL the ledger: sqlite:PATH; an ID is CHAT:SEQUENCE\n"
-    "  --feed URL   the brokers; an ID is PARTITION:OFFSET\n"
+    "  list            shows each with its ID, the time and the reason; the default\n"
+    "  replay [ID…]    puts these back, or all: into the outbox, from where the server delivers them within\n"
+    "                  seconds or after its next start; or into the topic, from where they go at once\n"
+    "  drop [ID]       with --feed: removes this one for ever, or all; one alone only if it is the oldest\n"
+    "                  of its partition\n"
+    "  --data-dir DIR  of the server (default: ./rollcall-data)\n"
+    "  --ledger URL    sqlite:PATH or dynamodb://REGION[?…]; an ID is CHAT:SEQUENCE\n"
+    "  --feed URL      the brokers; an ID is PARTITION:OFFSET\n"
     "  --config FILE, --set KEY=VALUE\n"
-    "               other settings of the feed: fanout.dlq.topic, durability.kafka.*\n"
-    "  --help       this text\n";
-
-struct letters {
-    struct blocking_ledger ledger;
-    int status;
-    size_t replayed;
-};
-
-static void report_letter_failure(const char *what, enum ledger_status status)
-{
-    fprintf(stderr, "rollcall dead-letters: %s: %s\n", what,
-            status == LEDGER_NOT_FOUND ? "there is no such dead letter"
-                                       : ledger_status_name(status));
-}
-
-/* ---- list ---- */
+    "                  other settings of the feed: fanout.dlq.topic, durability.kafka.*\n"
+    "  --help          this text\n";
 
 static void print_letter_time_and_reason(int64_t at_ms, struct slice reason)
 {
@@ -57,84 +46,11 @@ static void print_letter_time_and_reason(int64_t at_ms, struct slice reason)
     printf("\t%.*s\t%.*s\n", TIME_TEXT_LEN, time, SLICE_FORMAT(reason));
 }
 
-static void on_letters_listed(void *arg, const struct ledger_dead_letters_outcome *outcome)
-{
-    struct letters *letters = arg;
-    if (outcome->status != LEDGER_OK) {
-        report_letter_failure("list", outcome->status);
-        return;
-    }
-    for (size_t i = 0; i < outcome->count; i++) {
-        const struct ledger_dead_letter *letter = &outcome->letters[i];
-        printf("%.*s:%llu", SLICE_FORMAT(letter->chat), (unsigned long long)letter->sequence);
-        print_letter_time_and_reason(letter->created_at_ms, letter->reason);
-    }
-    letters->status = EXIT_OK;
-}
-
-/* ---- replay ---- */
-
-static void on_letter_replayed(void *arg, const struct ledger_change_outcome *outcome)
-{
-    struct letters *letters = arg;
-    if (outcome->status == LEDGER_OK) {
-        letters->replayed++;
-        return;
-    }
-    report_letter_failure("replay", outcome->status);
-    letters->status = EXIT_FAILED;
-}
-
-static void on_letters_to_replay(void *arg, const struct ledger_dead_letters_outcome *outcome)
-{
-    struct letters *letters = arg;
-    if (outcome->status != LEDGER_OK)
-        report_letter_failure("list", outcome->status);
-    else
-        letters->status = EXIT_OK;
-    for (size_t i = 0; i < outcome->count; i++)
-        ledger_dead_letter_replay(&letters->ledger.client, outcome->letters[i].chat,
-                                  outcome->letters[i].sequence, on_letter_replayed, letters);
-}
-
-/* A chat id may contain colons, so the last colon separates the number. */
-static bool parse_letter_id(const char *id, struct slice *front, uint64_t *number)
-{
-    const char *colon = strrchr(id, ':');
-    char *end;
-    if (!colon || colon == id)
-        return false;
-    errno = 0;
-    *number = strtoull(colon + 1, &end, 10);
-    *front = (struct slice){id, (size_t)(colon - id)};
-    return errno == 0 && end != colon + 1 && *end == '\0';
-}
-
-static int replay_letters(struct letters *letters, const char *id)
-{
-    struct slice chat;
-    uint64_t sequence;
-    if (strcmp(id, "all") == 0) {
-        ledger_dead_letters_list(&letters->ledger.client, 0, on_letters_to_replay, letters);
-        blocking_ledger_wait(&letters->ledger);
-    } else if (parse_letter_id(id, &chat, &sequence) && sequence > 0) {
-        letters->status = EXIT_OK;
-        ledger_dead_letter_replay(&letters->ledger.client, chat, sequence, on_letter_replayed,
-                                  letters);
-        blocking_ledger_wait(&letters->ledger);
-    } else {
-        fprintf(stderr, "rollcall dead-letters: %s: expected CHAT:SEQUENCE, as list shows it\n",
-                id);
-        return EXIT_USAGE;
-    }
-    printf("%zu put back; the server delivers them after its next start\n", letters->replayed);
-    return letters->status;
-}
-
 /* ---- Kafka ---- */
 
 struct kafka_letters_replay {
     struct kafka_letters *letters;
+    bool drops;        /* rather than put back */
     int32_t partition; /* -1: all */
     int64_t offset;
     size_t replayed;
@@ -156,23 +72,21 @@ static void replay_kafka_letter(void *arg, const struct kafka_letter *letter)
                     (replay->partition == letter->partition && replay->offset == letter->offset);
     if (!is_meant || replay->failed)
         return;
-    replay->failed = !kafka_letters_replay(replay->letters, letter, replay->error);
+    replay->failed = !(replay->drops ? kafka_letters_drop : kafka_letters_replay)(
+        replay->letters, letter, replay->error);
     replay->replayed += !replay->failed;
 }
 
 static bool parse_kafka_letter_id(const char *id, struct kafka_letters_replay *replay)
 {
-    struct slice partition;
-    uint64_t offset;
-    char *end;
-    if (!parse_letter_id(id, &partition, &offset))
-        return false;
+    char *end, *offset_end;
     errno = 0;
     long number = strtol(id, &end, 10);
+    long long offset = *end == ':' ? strtoll(end + 1, &offset_end, 10) : -1;
     replay->partition = (int32_t)number;
-    replay->offset = (int64_t)offset;
-    return errno == 0 && end == partition.data + partition.len && number >= 0 &&
-           number <= INT32_MAX;
+    replay->offset = offset;
+    return errno == 0 && number >= 0 && number <= INT32_MAX && offset >= 0 && end[1] >= '0' &&
+           end[1] <= '9' && *offset_end == '\0';
 }
 
 static int report_kafka_failure(const char *error)
@@ -192,9 +106,9 @@ static int list_kafka_letters(struct kafka_letters *letters)
     return EXIT_OK;
 }
 
-static int replay_kafka_letters(struct kafka_letters *letters, const char *id)
+static int replay_kafka_letters(struct kafka_letters *letters, const char *id, bool drops)
 {
-    struct kafka_letters_replay replay = {.letters = letters, .partition = -1};
+    struct kafka_letters_replay replay = {.letters = letters, .drops = drops, .partition = -1};
     if (strcmp(id, "all") != 0 && !parse_kafka_letter_id(id, &replay)) {
         fprintf(stderr, "rollcall dead-letters: %s: expected PARTITION:OFFSET, as list shows it\n",
                 id);
@@ -204,15 +118,15 @@ static int replay_kafka_letters(struct kafka_letters *letters, const char *id)
     if (more < 0 || replay.failed || !kafka_letters_flush(letters, replay.error))
         return report_kafka_failure(replay.error);
     if (replay.partition >= 0 && replay.replayed == 0)
-        return report_kafka_failure("replay: there is no such dead letter");
-    printf("%zu put back; fan-out delivers them now\n", replay.replayed);
+        return report_kafka_failure("there is no such dead letter");
+    printf(drops ? "%zu dropped\n" : "%zu put back; fan-out delivers them now\n", replay.replayed);
     if (more > 0 && replay.partition < 0)
         printf("%lld more are left: repeat the command\n", (long long)more);
     return EXIT_OK;
 }
 
 /* `id` is NULL: lists them. */
-static int run_kafka_dead_letters(const struct config_inputs *inputs, const char *id)
+static int run_kafka_dead_letters(const struct config_inputs *inputs, const char *id, bool drops)
 {
     struct config config;
     struct config_error wrong;
@@ -227,7 +141,7 @@ static int run_kafka_dead_letters(const struct config_inputs *inputs, const char
     if (!letters)
         report_kafka_failure(error);
     else
-        status = id ? replay_kafka_letters(letters, id) : list_kafka_letters(letters);
+        status = id ? replay_kafka_letters(letters, id, drops) : list_kafka_letters(letters);
     if (letters)
         kafka_letters_close(&letters);
     config_free(&config);
@@ -236,23 +150,9 @@ static int run_kafka_dead_letters(const struct config_inputs *inputs, const char
 
 /* ---- the command ---- */
 
-static int run_dead_letters(const char *url, const char *id)
-{
-    struct letters letters = {.status = EXIT_FAILED};
-    if (!blocking_ledger_open(&letters.ledger, "dead-letters", url))
-        return EXIT_FAILED;
-    if (id) {
-        letters.status = replay_letters(&letters, id);
-    } else {
-        ledger_dead_letters_list(&letters.ledger.client, 0, on_letters_listed, &letters);
-        blocking_ledger_wait(&letters.ledger);
-    }
-    blocking_ledger_close(&letters.ledger);
-    return letters.status;
-}
-
 /* The arguments of the command. The array has capacity for every argument. */
 struct letters_line {
+    const char *data_dir;
     const char *ledger;
     const char *feed;
     const char *file;
@@ -262,16 +162,49 @@ struct letters_line {
     bool wrong;
 };
 
+static int refuse_letters_usage(void)
+{
+    fputs(USAGE, stderr);
+    return EXIT_USAGE;
+}
+
+/* Works on the ledger, or on the server that has it open; `ids` are NULL to list. */
+static int run_ledger_dead_letters(const struct letters_line *line, char **ids, int count)
+{
+    struct slice arguments[CONTROL_ARGUMENTS_MAX] = {SLICE("dead-letters"),
+                                                     ids ? SLICE("replay") : SLICE("list")};
+    if (count + 2 > CONTROL_ARGUMENTS_MAX)
+        return refuse_letters_usage();
+    for (int i = 0; i < count; i++) {
+        struct slice chat;
+        uint64_t sequence;
+        arguments[2 + i] = slice_of(ids[i]);
+        if (control_letters_parse(arguments[2 + i], &chat, &sequence) ||
+            (count == 1 && strcmp(ids[i], "all") == 0))
+            continue;
+        fprintf(stderr, "rollcall dead-letters: %s: expected CHAT:SEQUENCE, as list shows it\n",
+                ids[i]);
+        return EXIT_USAGE;
+    }
+    const char *data_dir = line->data_dir || line->ledger ? line->data_dir : "./rollcall-data";
+    return ledger_control_run(data_dir, line->ledger, arguments, (size_t)count + 2);
+}
+
 static void parse_letters_options(struct letters_line *line, int argc, char **argv)
 {
-    static const struct option OPTIONS[] = {
-        {"ledger", required_argument, NULL, 'l'}, {"feed", required_argument, NULL, 'f'},
-        {"config", required_argument, NULL, 'c'}, {"set", required_argument, NULL, 's'},
-        {"help", no_argument, NULL, 'h'},         {0}};
+    static const struct option OPTIONS[] = {{"ledger", required_argument, NULL, 'l'},
+                                            {"feed", required_argument, NULL, 'f'},
+                                            {"config", required_argument, NULL, 'c'},
+                                            {"set", required_argument, NULL, 's'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {"data-dir", required_argument, NULL, 'd'},
+                                            {0}};
     int option;
     while ((option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1) {
         if (option == 'l')
             line->ledger = optarg;
+        else if (option == 'd')
+            line->data_dir = optarg;
         else if (option == 'f')
             line->feed = optarg;
         else if (option == 'c')
@@ -289,8 +222,9 @@ static int run_letters_line(const struct letters_line *line, int argc, char **ar
 {
     const char *action = optind < argc ? argv[optind] : "list";
     bool lists = strcmp(action, "list") == 0 && argc - optind <= 1;
-    bool replays = strcmp(action, "replay") == 0 && argc - optind == 2;
-    const char *id = replays ? argv[optind + 1] : NULL;
+    bool replays = strcmp(action, "replay") == 0;
+    bool drops = strcmp(action, "drop") == 0 && line->feed;
+    int id_count = lists ? 0 : argc - optind - 1;
     struct config_flag flag = {.flag = "--feed", .setting = "feed.url", .value = line->feed};
     struct config_inputs inputs = {.file = line->file,
                                    .environment = environ,
@@ -300,11 +234,13 @@ static int run_letters_line(const struct letters_line *line, int argc, char **ar
                                    .flag_count = 1};
     if (line->helps)
         return printf("%s%s", USAGE, HELP) < 0;
-    if (line->wrong || (!line->ledger == !line->feed) || (!lists && !replays)) {
-        fputs(USAGE, stderr);
-        return EXIT_USAGE;
-    }
-    return line->feed ? run_kafka_dead_letters(&inputs, id) : run_dead_letters(line->ledger, id);
+    bool has_both = line->feed && (line->ledger || line->data_dir);
+    if (line->wrong || has_both || (!lists && !replays && !drops) || (line->feed && id_count > 1))
+        return refuse_letters_usage();
+    if (!line->feed)
+        return run_ledger_dead_letters(line, replays ? argv + optind + 1 : NULL, id_count);
+    const char *ids = id_count == 1 ? argv[optind + 1] : "all";
+    return run_kafka_dead_letters(&inputs, lists ? NULL : ids, drops);
 }
 
 int dead_letters_command(int argc, char **argv)

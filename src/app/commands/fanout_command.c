@@ -2,7 +2,7 @@
 
 #include "app/commands/process_pages.h"
 #include "app/dead_letter_watch.h"
-#include "app/fanout_worker.h"
+#include "app/gateway/fanout_worker.h"
 #include "app/ledger_choice.h"
 #include "app/serve_options.h"
 #include "base/container.h"

@@ -1,7 +1,7 @@
 #include "app/commands/key_command.h"
 
 #include "app/commands/ledger_control.h"
-#include "app/control_keys.h"
+#include "app/control/control_keys.h"
 #include "auth/api_key.h"
 
 #include <getopt.h>

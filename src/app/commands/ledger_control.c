@@ -1,7 +1,7 @@
 #include "app/commands/ledger_control.h"
 
 #include "app/commands/blocking_ledger.h"
-#include "app/control_socket.h"
+#include "app/control/control_socket.h"
 
 #include <fcntl.h>
 #include <libgen.h>

@@ -1,5 +1,5 @@
 /*
- * Runs a control command (app/control_call.h) from the command line: on the server that has the ledger open, if one runs,
+ * Runs a control command (app/control/control_call.h) from the command line: on the server that has the ledger open, if one runs,
  * else on the ledger itself.
  */
 #ifndef ROLLCALL_APP_COMMANDS_LEDGER_CONTROL_H

@@ -1,7 +1,7 @@
 #include "app/commands/tables_command.h"
 
+#include "ledger/dynamodb/client/dynamodb_template.h"
 #include "ledger/dynamodb/dynamodb_admin.h"
-#include "ledger/dynamodb/dynamodb_template.h"
 #include "log/log.h"
 
 #include <getopt.h>

@@ -1,7 +1,7 @@
 #include "app/commands/webhooks_command.h"
 
 #include "app/commands/ledger_control.h"
-#include "app/control_call.h"
+#include "app/control/control_call.h"
 
 #include <getopt.h>
 #include <stdio.h>
