@@ -6,6 +6,7 @@
 #include "disk/disk.h"
 #include "log/log.h"
 #include "network/socket.h"
+#include "world/report.h"
 #include "world/trace.h"
 #include "world/world.h"
 
@@ -26,6 +27,8 @@ struct sim_options {
     unsigned jobs;
     bool traces;
     bool minimises;
+    bool ends_at_first;    /* seed that violates something */
+    struct report *report; /* NULL: none is wanted */
 };
 
 static const char USAGE[] =
@@ -44,6 +47,8 @@ static const char USAGE[] =
     "  --users N            (default 30)\n"
     "  --profile NAME       realtime, standard or relaxed (timing.profile)\n"
     "  --grace SECONDS      what the truth may take beyond the lease window (default 5)\n"
+    "  --first              end after the first seed that violates an invariant\n"
+    "  --report             at the end, a table of what was simulated\n"
     "  --trace              print everything that happens\n"
     "  --minimise           of a seed that fails, drop the faults that do not matter, and print the rest\n"
     "  --skip BITS          without these faults (hexadecimal, as --minimise prints them)\n"
@@ -72,17 +77,6 @@ static double read_processor_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static int64_t find_percentile_us(const struct delays *delays, unsigned per_mille)
-{
-    uint64_t wanted = delays->total * per_mille / 1000, seen = 0;
-    for (size_t i = 0; i < INVARIANTS_SAMPLES; i++) {
-        seen += delays->counts[i];
-        if (seen > wanted)
-            return (int64_t)(i + 1) * 100000;
-    }
-    return 0;
-}
-
 static void print_counts(const struct world *world, double processor_s, FILE *out)
 {
     double virtual_s = (double)kernel_now_us() / 1e6;
@@ -97,8 +91,8 @@ static void print_counts(const struct world *world, double processor_s, FILE *ou
             world->options.seed, world->is_violated ? "VIOLATED" : "held", trace_hash(), virtual_s,
             processor_s, virtual_s / processor_s, kernel_turns(), faults,
             world->counts.acknowledged, world->counts.delivered, world->counts.told,
-            (double)find_percentile_us(&world->delays, 990) / 1e6,
-            (double)world->delays.worst_us / 1e6);
+            (double)report_find_percentile_us(world->delays[LIE_GHOST].counts, 990) / 1e6,
+            (double)world->delays[LIE_GHOST].worst_us / 1e6);
 }
 
 static void print_violation(const struct world *world, FILE *out)
@@ -109,17 +103,19 @@ static void print_violation(const struct world *world, FILE *out)
 }
 
 /* Returns 0 if everything held, else a number for the invariant that did not. `out` NULL: says nothing. */
-static int run_seed(const struct world_options *options, bool traces, FILE *out)
+static int run_seed(const struct world_options *options, const struct sim_options *sim, FILE *out)
 {
     static struct world world; /* too large for a stack */
     double started_s = read_processor_s();
-    trace_open(traces ? out : NULL);
+    trace_open(sim->traces ? out : NULL);
     bool held = world_run(&world, options);
     double processor_s = read_processor_s() - started_s;
     if (!held && out)
         print_violation(&world, out);
     if (out)
         print_counts(&world, processor_s, out);
+    if (sim->report)
+        report_add(sim->report, &world, (uint64_t)(processor_s * 1000));
     world_free(&world);
     return held ? 0 : EXIT_VIOLATED + (int)world.violated;
 }
@@ -136,7 +132,7 @@ static pid_t fork_seed(const struct sim_options *options, uint64_t seed, FILE *o
     pid_t pid = fork();
     if (pid != 0)
         return pid;
-    int status = run_seed(&world, options->traces, out);
+    int status = run_seed(&world, options, out);
     if (out)
         fflush(out);
     exit(status);
@@ -159,6 +155,8 @@ static bool run_seeds(const struct sim_options *options, FILE *out)
             failed += wait_for_seed() != 0;
             running--;
         }
+        if (failed > 0 && options->ends_at_first)
+            break;
         fork_seed(options, seed, out);
         running++;
     }
@@ -168,6 +166,8 @@ static bool run_seeds(const struct sim_options *options, FILE *out)
     if (options->last_seed > options->world.seed)
         fprintf(out, "%" PRIu64 " seeds, %" PRIu64 " violated\n",
                 options->last_seed - options->world.seed + 1, failed);
+    if (options->report)
+        report_print(options->report, out);
     return held;
 }
 
@@ -250,6 +250,10 @@ static bool parse_option(struct sim_options *options, int letter, const char *va
         return true;
     case 't':
         return options->traces = true;
+    case 'f':
+        return options->ends_at_first = true;
+    case 'o':
+        return (options->report = report_share()) != NULL;
     case 'm':
         return options->minimises = true;
     default:
@@ -266,6 +270,7 @@ static bool parse_options(struct sim_options *options, int argc, char **argv)
         {"users", required_argument, NULL, 'u'},    {"profile", required_argument, NULL, 'p'},
         {"skip", required_argument, NULL, 'k'},     {"grace", required_argument, NULL, 'r'},
         {"trace", no_argument, NULL, 't'},          {"minimise", no_argument, NULL, 'm'},
+        {"report", no_argument, NULL, 'o'},         {"first", no_argument, NULL, 'f'},
         {"help", no_argument, NULL, '?'},           {0},
     };
     int letter;

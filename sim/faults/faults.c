@@ -19,6 +19,8 @@ enum {
     CLOCK_STEP_US_MAX = 120 * 1000 * 1000,
     DRIFT_PPM_MAX = 2000,
     DEVICES_HIT_MAX = 20,
+    EVICTED_PERCENT_MAX = 30,
+    BEHIND_US_MAX = 2 * 1000 * 1000,
 };
 
 static struct server_node *fault_gateway(const struct fault *fault)
@@ -26,15 +28,22 @@ static struct server_node *fault_gateway(const struct fault *fault)
     return &fault->faults->world->gateways[fault->target];
 }
 
+static void fault_count_crashes(const struct fault *fault, uint64_t count)
+{
+    fault->faults->world->counts.crashes += count;
+}
+
 /* ---- gateways ---- */
 
 static void begin_gateway_kill(struct fault *fault)
 {
+    fault_count_crashes(fault, 1);
     server_node_crash(fault_gateway(fault), false);
 }
 
 static void begin_gateway_power(struct fault *fault)
 {
+    fault_count_crashes(fault, 1);
     server_node_crash(fault_gateway(fault), true);
 }
 
@@ -66,6 +75,7 @@ static void begin_gateway_pause(struct fault *fault)
 
 static void begin_redis_crash(struct fault *fault)
 {
+    fault_count_crashes(fault, 1);
     redis_server_crash(&fault->faults->world->redis);
 }
 
@@ -103,15 +113,63 @@ static void begin_redis_cut(struct fault *fault)
         socket_cut_all(process, fault->chance % 2 ? fault_gateway(fault)->machine : NULL);
 }
 
+/* Writes that need memory are refused. */
+static void begin_redis_full(struct fault *fault)
+{
+    fault->faults->world->redis.model.is_full = true;
+}
+
+static void end_redis_full(struct fault *fault)
+{
+    fault->faults->world->redis.model.is_full = false;
+}
+
+/* It is there again, and reads its data for a while. */
+static void begin_redis_loading(struct fault *fault)
+{
+    struct redis_server *redis = &fault->faults->world->redis;
+    begin_redis_crash(fault);
+    if (!redis->process)
+        redis_server_start(redis, false);
+    redis->model.is_loading = true;
+}
+
+static void end_redis_loading(struct fault *fault)
+{
+    fault->faults->world->redis.model.is_loading = false;
+}
+
+/* Some of the keys that have a lifetime go at once, as under memory pressure. */
+static void begin_redis_evicts(struct fault *fault)
+{
+    redis_model_evict(&fault->faults->world->redis.model, 1 + fault->chance % EVICTED_PERCENT_MAX);
+}
+
+/* A replica takes over: what was written since the fault began had not reached it. */
+static void begin_redis_failover(struct fault *fault)
+{
+    redis_server_fall_behind(&fault->faults->world->redis);
+    if (fault->ends.at_us > kernel_now_us() + BEHIND_US_MAX)
+        kernel_set_event(&fault->ends, BEHIND_US_MAX);
+}
+
+static void end_redis_failover(struct fault *fault)
+{
+    fault_count_crashes(fault, 1);
+    redis_server_fail_over(&fault->faults->world->redis);
+}
+
 /* ---- ledger ---- */
 
 static void begin_ledger_kill(struct fault *fault)
 {
+    fault_count_crashes(fault, 1);
     server_node_crash(&fault->faults->world->ledger, false);
 }
 
 static void begin_ledger_power(struct fault *fault)
 {
+    fault_count_crashes(fault, 1);
     server_node_crash(&fault->faults->world->ledger, true);
 }
 
@@ -186,6 +244,7 @@ static struct device *fault_device(const struct fault *fault, size_t number)
 
 static void begin_devices_vanish(struct fault *fault)
 {
+    fault_count_crashes(fault, 1 + fault->chance % DEVICES_HIT_MAX);
     for (size_t i = 0; i < 1 + fault->chance % DEVICES_HIT_MAX; i++)
         device_crash(fault_device(fault, i), fault->chance / 64 % 2);
 }
@@ -213,6 +272,10 @@ static const struct fault_row {
     [FAULT_REDIS_PAUSED] = {"redis_paused", begin_redis_pause, NULL},
     [FAULT_REDIS_UNREACHABLE] = {"redis_unreachable", begin_redis_unreachable, NULL},
     [FAULT_REDIS_CUT] = {"redis_cut", begin_redis_cut, NULL},
+    [FAULT_REDIS_FULL] = {"redis_full", begin_redis_full, end_redis_full},
+    [FAULT_REDIS_LOADING] = {"redis_loading", begin_redis_loading, end_redis_loading},
+    [FAULT_REDIS_EVICTS] = {"redis_evicts", begin_redis_evicts, NULL},
+    [FAULT_REDIS_FAILOVER] = {"redis_failover", begin_redis_failover, end_redis_failover},
     [FAULT_LEDGER_KILLED] = {"ledger_killed", begin_ledger_kill, end_ledger_crash},
     [FAULT_LEDGER_POWER] = {"ledger_power", begin_ledger_power, end_ledger_crash},
     [FAULT_LEDGER_DISK] = {"ledger_disk", begin_ledger_disk, end_ledger_disk},
@@ -239,12 +302,27 @@ enum fault_kind fault_find(const char *name)
 
 /* ---- when ---- */
 
+static bool is_ledger_fault(enum fault_kind kind)
+{
+    return kind == FAULT_LEDGER_KILLED || kind == FAULT_LEDGER_POWER || kind == FAULT_LEDGER_DISK;
+}
+
+bool faults_are_of_ledger(const struct faults *faults)
+{
+    bool are = faults->active > 0;
+    for (size_t i = 0; i < FAULTS_AT_ONCE_MAX; i++)
+        are &= !faults->slots[i].is_active || is_ledger_fault(faults->slots[i].kind);
+    return are;
+}
+
 static void on_fault_over(struct event *event)
 {
     struct fault *fault = CONTAINER_OF(event, struct fault, ends);
     fault->is_active = false;
     fault->faults->active--;
     fault->faults->over_us = kernel_now_us();
+    if (!is_ledger_fault(fault->kind))
+        fault->faults->presence_over_us = kernel_now_us();
     trace_line("fault %s is over", fault_name(fault->kind));
     if (FAULTS[fault->kind].end)
         FAULTS[fault->kind].end(fault);

@@ -25,6 +25,10 @@ enum fault_kind {
     FAULT_REDIS_PAUSED,
     FAULT_REDIS_UNREACHABLE,
     FAULT_REDIS_CUT,
+    FAULT_REDIS_FULL,
+    FAULT_REDIS_LOADING,
+    FAULT_REDIS_EVICTS,
+    FAULT_REDIS_FAILOVER,
     FAULT_LEDGER_KILLED,
     FAULT_LEDGER_POWER,
     FAULT_LEDGER_DISK,
@@ -54,8 +58,9 @@ struct faults {
     struct fault slots[FAULTS_AT_ONCE_MAX];
     unsigned active;
     unsigned drawn;
-    int64_t over_us; /* when the last one ended */
-    int64_t last_us; /* none begins after it */
+    int64_t over_us;          /* when the last one ended */
+    int64_t presence_over_us; /* the same of those that are not of the ledger alone */
+    int64_t last_us;          /* none begins after it */
     uint64_t counts[FAULT_KIND_COUNT];
 };
 
@@ -66,6 +71,9 @@ enum fault_kind fault_find(const char *name);
 
 /* Faults happen from now on. */
 void faults_plan(struct faults *faults, struct world *world, int64_t last_us);
+
+/* Whether there are active ones, and the ledger alone has them. */
+bool faults_are_of_ledger(const struct faults *faults);
 
 /* Ends those that last, and draws no more. */
 void faults_end(struct faults *faults);

@@ -5,41 +5,65 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <xxhash.h>
+
+enum { ROUTING_EVERY = 5, GATEWAY_BYTES_MAX = 64 * 1024 * 1024 };
 
 static const struct {
     const char *name;
     const char *sentence;
 } INVARIANTS[INVARIANT_COUNT] = {
-    [PRESENCE_NEVER_LIES_FOR_GOOD] =
-        {"presence_never_lies_for_good",
-         "Every viewer who was told something is told the truth at most one window plus "
-         "5 s after the fault is over (decision 17)."},
+    [ROUTING_TTL_BOUNDED] = {"routing_ttl_bounded",
+                             "All routing keys expire within EXPIRY_WINDOW (R)."},
+    [ZOMBIE_PREVENTION] = {"zombie_prevention", "Zombie entries cleared within EXPIRY_WINDOW (R)."},
+    [CONN_ID_UNIQUENESS] = {"conn_id_uniqueness",
+                            "Each conn_id maps to at most one record at any time (R)."},
+    [ROUTING_DENORMALIZATION_CONSISTENT] =
+        {"routing_denormalization_consistent",
+         "Denormalized routing table reflects connection state (R)."},
+    [PRESENCE_DERIVES_FROM_CONNECTIONS] = {"presence_derives_from_connections",
+                                           "Presence directly derived from connection state (R)."},
+    [PRESENCE_STALENESS_BOUNDED] =
+        {"presence_staleness_bounded",
+         "Staleness bounded (R): every viewer who was told something is told the truth at most one "
+         "window plus 5 s after the fault is over (decision 17)."},
+    [PRIVACY_ENFORCED] = {"privacy_enforced",
+                          "Privacy always enforced (R): nothing reaches a viewer who may not see "
+                          "it, ever."},
+    [MULTI_DEVICE_DELIVERY] =
+        {"multi_device_delivery",
+         "All devices receive delivery attempt (R): every device that follows a chat has all of it "
+         "after the quiet period."},
+    [NO_SILENT_MESSAGE_LOSS] = {"no_silent_message_loss",
+                                "Every request gets explicit success or failure (F)."},
+    [FAILFAST_PERSISTENCE] =
+        {"failfast_persistence",
+         "Never ack before commit (F): what was acknowledged is there, with that sequence, "
+         "whatever crashed since."},
+    [RECONNECT_HEALS] = {"reconnect_heals",
+                         "Sync restores correct state (F): after the quiet period every "
+                         "device that runs is connected."},
+    [ISOLATION_HOLDS] = {"isolation_holds",
+                         "Failures don't cross planes (F): without the ledger presence stays true, "
+                         "and connections stay."},
+    [BOUNDED_BUFFER] = {"bounded_buffer",
+                        "No unbounded growth per connection (F): a gateway stays below 64 MiB."},
     [VERSIONS_GO_FORWARD] =
         {"versions_go_forward",
          "What a device is told about a user never has an older version than before (decision "
          "17)."},
-    [ACKNOWLEDGED_IS_KEPT] =
-        {"acknowledged_is_kept",
-         "A message that was acknowledged reaches every member, with the sequence that was "
-         "acknowledged (F: failfast_persistence, reconnect_heals)."},
+    [TRANSITION_IS_TOLD_ONCE] = {"transition_is_told_once",
+                                 "One transition is one event per connection."},
     [SEQUENCE_IS_DENSE] = {"sequence_is_dense",
                            "A chat has no gap and no duplicate for any device that follows it."},
     [SEQUENCE_IS_UNIQUE] = {"sequence_is_unique",
                             "Two messages of a chat never have the same sequence."},
-    [QUIET_FLEET_IS_CONNECTED] =
-        {"quiet_fleet_is_connected",
-         "After the quiet period every device that runs is connected (F: reconnect_heals)."},
-    [EVERYTHING_IS_ANSWERED] =
-        {"everything_is_answered",
-         "After the quiet period no message waits for its acknowledgement (F: "
-         "no_silent_message_loss)."},
-    [REDIS_IS_CONSISTENT] =
-        {"redis_is_consistent",
-         "`rollcall check` finds nothing: routing_ttl_bounded, zombie_prevention, conn_id_uniqueness, "
-         "routing_denormalization_consistent, presence_derives_from_connections (R)."},
+    [MESSAGE_IS_STORED_ONCE] = {"message_is_stored_once",
+                                "A message that is sent again has the sequence that it had."},
+    [REQUEST_IS_ANSWERED_ONCE] =
+        {"request_is_answered_once",
+         "Every request gets exactly one answer while its connection lives."},
+    [CALLS_END] = {"calls_end", "Each call ends for both sides; nobody stays in a call for good."},
+    [REDIS_IS_CONSISTENT] = {"redis_is_consistent", "`rollcall check` finds nothing."},
     [NO_MEMORY_IS_LEFT] = {"no_memory_is_left",
                            "A process that ends in order has freed all its memory."},
     [PROCESSES_KEEP_RUNNING] =
@@ -71,136 +95,47 @@ void invariants_violate(struct world *world, enum invariant invariant, const cha
     kernel_stop();
 }
 
-/* ---- messages ---- */
+/* ---- when ---- */
 
-static void chat_reserve(struct chat *chat, int64_t sequence)
+bool invariants_is_settled(const struct world *world, int64_t since_us)
 {
-    if ((size_t)sequence < chat->capacity)
-        return;
-    size_t capacity = 2 * (size_t)sequence + 64;
-    chat->ids = realloc(chat->ids, capacity * sizeof(chat->ids[0]));
-    chat->acknowledged = realloc(chat->acknowledged, capacity * sizeof(chat->acknowledged[0]));
-    for (size_t i = chat->capacity; i < capacity; i++) {
-        chat->ids[i] = 0;
-        chat->acknowledged[i] = false;
-    }
-    chat->capacity = capacity;
+    return since_us != POPULATION_PENDING_US && kernel_now_us() - since_us >= world->bound_us;
 }
 
-/* Every sight of a sequence must be of the same message. */
-static void check_sequence(struct world *world, const struct device *device, struct chat *chat,
-                           int64_t sequence, const char *body)
+bool invariants_is_calm(const struct world *world)
 {
-    uint64_t id = XXH3_64bits(body, strlen(body)) | 1;
-    chat_reserve(chat, sequence);
-    if (chat->ids[sequence - 1] == 0)
-        chat->ids[sequence - 1] = id;
-    else if (chat->ids[sequence - 1] != id)
-        invariants_violate(world, SEQUENCE_IS_UNIQUE, "%s got %s as %s:%lld, which was another",
-                           device->name, body, chat->id, (long long)sequence);
-    if (sequence > chat->last_sequence)
-        chat->last_sequence = sequence;
-}
-
-void invariants_on_acknowledged(struct world *world, struct device *device,
-                                const struct rollcall_event *event)
-{
-    struct chat *chat = device->user->chat;
-    check_sequence(world, device, chat, event->sequence, event->client_message_id);
-    chat->acknowledged[event->sequence - 1] = true;
-    world->counts.acknowledged++;
-    trace_line("%s sent %s as %lld", device->name, event->client_message_id,
-               (long long)event->sequence);
-}
-
-void invariants_on_message(struct world *world, struct device *device,
-                           const struct rollcall_event *event)
-{
-    check_sequence(world, device, device->user->chat, event->sequence, event->body);
-    world->counts.delivered++;
-    if (event->sequence != device->last_sequence + 1)
-        invariants_violate(world, SEQUENCE_IS_DENSE, "%s got %lld after %lld of %s", device->name,
-                           (long long)event->sequence, (long long)device->last_sequence,
-                           event->chat_id);
-    device->last_sequence = event->sequence;
-}
-
-/* ---- presence ---- */
-
-static void count_delay(struct world *world, const struct user *user)
-{
-    struct delays *delays = &world->delays;
-    int64_t since_us =
-        user->changed_us > world->faults.over_us ? user->changed_us : world->faults.over_us;
-    int64_t delay_us = kernel_now_us() - since_us;
-    size_t at = (size_t)(delay_us / 100000);
-    delays->counts[at < INVARIANTS_SAMPLES ? at : INVARIANTS_SAMPLES - 1]++;
-    delays->total++;
-    if (delay_us > delays->worst_us)
-        delays->worst_us = delay_us;
-}
-
-void invariants_on_presence(struct world *world, struct device *device,
-                            const struct rollcall_event *event)
-{
-    int at = population_find_contact(&world->population, device->user, event->user_id);
-    if (at < 0)
-        return;
-    struct told *told = &device->told[at];
-    const struct user *user = &world->population.users[device->user->contacts[at]];
-    bool is_online = strcmp(event->status, "online") == 0 || strcmp(event->status, "away") == 0;
-    bool is_first = !told->is_known;
-    if (told->is_known && event->version < told->version)
-        invariants_violate(world, VERSIONS_GO_FORWARD, "%s was told version %lld of %s after %lld",
-                           device->name, (long long)event->version, event->user_id,
-                           (long long)told->version);
-    bool is_news = !is_first && is_online != told->is_online;
-    *told = (struct told){true, is_online, event->version, kernel_now_us()};
-    world->counts.told++;
-    trace_line("%s told %s %s %lld", device->name, event->user_id, event->status,
-               (long long)event->version);
-    if (is_news && is_online == (user->devices_connected > 0) && !world_has_fault(world))
-        count_delay(world, user);
-}
-
-static bool is_settled(const struct world *world, int64_t since_us)
-{
-    return kernel_now_us() - since_us >= world->bound_us;
-}
-
-static void check_viewer(struct world *world, const struct device *viewer)
-{
-    for (size_t i = 0; i < viewer->user->contact_count; i++) {
-        const struct user *user = &world->population.users[viewer->user->contacts[i]];
-        const struct told *told = &viewer->told[i];
-        bool is_online = user->devices_connected > 0;
-        if (!is_settled(world, user->changed_us) ||
-            (told->is_known && told->is_online == is_online))
-            continue;
-        invariants_violate(world, PRESENCE_NEVER_LIES_FOR_GOOD,
-                           "%s believes since %.1f s that %s is %s, which is %s since %.1f s",
-                           viewer->name, (double)(kernel_now_us() - told->at_us) / 1e6, user->name,
-                           !told->is_known   ? "unknown"
-                           : told->is_online ? "online"
-                                             : "offline",
-                           is_online ? "online" : "offline",
-                           (double)(kernel_now_us() - user->changed_us) / 1e6);
-    }
+    return !world_has_fault(world) && invariants_is_settled(world, world->faults.over_us);
 }
 
 void invariants_check(struct world *world)
 {
-    const struct population *population = &world->population;
-    if (world_has_fault(world) || !is_settled(world, world->faults.over_us))
-        return;
-    for (size_t i = 0; i < population->device_count; i++) {
-        const struct device *viewer = &population->devices[i];
-        if (viewer->is_connected && is_settled(world, viewer->changed_us))
-            check_viewer(world, viewer);
-    }
+    world->ticks++;
+    memory_invariants_check(world);
+    request_invariants_check(world);
+    presence_invariants_check(world);
+    if (world->ticks % ROUTING_EVERY == 0)
+        routing_invariants_check(world);
 }
 
-/* ---- the end ---- */
+void invariants_check_end(struct world *world)
+{
+    invariants_check(world);
+    routing_invariants_check(world);
+    message_invariants_check_end(world);
+    call_invariants_check_end(world);
+}
+
+/* ---- processes ---- */
+
+void memory_invariants_check(struct world *world)
+{
+    for (size_t i = 0; i < world->options.gateways; i++) {
+        const struct process *process = world->gateways[i].process;
+        if (process && process->memory.bytes > GATEWAY_BYTES_MAX)
+            invariants_violate(world, BOUNDED_BUFFER, "%s has %zu bytes", process->name,
+                               process->memory.bytes);
+    }
+}
 
 void invariants_on_exit(struct world *world, const struct process *process)
 {
@@ -211,8 +146,7 @@ void invariants_on_exit(struct world *world, const struct process *process)
 
 void invariants_on_server_ended(struct server_node *node, const struct process *process)
 {
-    bool may_fail =
-        world_has_fault(node->world) || !is_settled(node->world, node->world->faults.over_us);
+    bool may_fail = !invariants_is_calm(node->world);
     if (process->status != 0 && may_fail)
         return;
     if (!node->is_draining || process->status != 0)
@@ -220,36 +154,4 @@ void invariants_on_server_ended(struct server_node *node, const struct process *
                            node->name, process->status);
     else
         invariants_on_exit(node->world, process);
-}
-
-static void check_chat_end(struct world *world, const struct chat *chat)
-{
-    for (int64_t i = 0; i < chat->last_sequence; i++)
-        if (chat->ids[i] == 0)
-            invariants_violate(world, ACKNOWLEDGED_IS_KEPT, "nobody has %s:%lld", chat->id,
-                               (long long)i + 1);
-}
-
-void invariants_check_end(struct world *world)
-{
-    const struct population *population = &world->population;
-    invariants_check(world);
-    for (size_t i = 0; i < population->chat_count; i++)
-        check_chat_end(world, &population->chats[i]);
-    for (size_t i = 0; i < population->device_count; i++) {
-        const struct device *device = &population->devices[i];
-        if (!device->process)
-            continue;
-        if (!device->is_connected)
-            invariants_violate(world, QUIET_FLEET_IS_CONNECTED, "%s is not connected",
-                               device->name);
-        else if (device->unanswered_count > 0)
-            invariants_violate(world, EVERYTHING_IS_ANSWERED, "%u messages of %s wait",
-                               device->unanswered_count, device->name);
-        else if (device->last_sequence < device->user->chat->last_sequence)
-            invariants_violate(world, ACKNOWLEDGED_IS_KEPT, "%s has %s up to %lld of %lld",
-                               device->name, device->user->chat->id,
-                               (long long)device->last_sequence,
-                               (long long)device->user->chat->last_sequence);
-    }
 }

@@ -14,15 +14,17 @@
 enum { DESCRIPTORS_MAX = 16384 };
 
 static struct descriptor *descriptors[DESCRIPTORS_MAX];
+static int first_free; /* no lower number is */
 
 int descriptor_open(struct descriptor *descriptor, const struct descriptor_kind *kind)
 {
-    int at = 0;
+    int at = first_free;
     while (at < DESCRIPTORS_MAX && descriptors[at])
         at++;
     if (at == DESCRIPTORS_MAX)
         abort();
     descriptors[at] = descriptor;
+    first_free = at + 1;
     descriptor->kind = kind;
     descriptor->fd = DESCRIPTOR_FIRST + at;
     descriptor->process = kernel_process();
@@ -45,7 +47,10 @@ void descriptor_close(struct descriptor *descriptor)
 {
     while (!list_empty(&descriptor->watches))
         watch_remove(CONTAINER_OF(descriptor->watches.next, struct watch, of_descriptor));
-    descriptors[descriptor->fd - DESCRIPTOR_FIRST] = NULL;
+    int at = descriptor->fd - DESCRIPTOR_FIRST;
+    descriptors[at] = NULL;
+    if (at < first_free)
+        first_free = at;
     list_remove(&descriptor->of_process);
     list_remove(&descriptor->of_kind);
     descriptor->kind->close(descriptor);

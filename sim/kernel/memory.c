@@ -78,7 +78,7 @@ void memory_release(struct memory *memory)
     while (!list_empty(&memory->blocks)) {
         struct block *block = (struct block *)memory->blocks.next;
         memory_remove(block);
-        __real_free(block);
+        memory_give(block, sizeof(*block) + block->bytes);
     }
 }
 
@@ -87,7 +87,7 @@ void memory_release(struct memory *memory)
 void *__wrap_malloc(size_t bytes)
 {
     struct block *block =
-        bytes < SIZE_MAX - sizeof(*block) ? __real_malloc(sizeof(*block) + bytes) : NULL;
+        bytes < SIZE_MAX - sizeof(*block) ? memory_take(sizeof(*block) + bytes) : NULL;
     if (!block)
         return NULL;
     memory_add(block, kernel_current_memory(), bytes);
@@ -112,7 +112,9 @@ void *__wrap_realloc(void *data, size_t bytes)
     size_t before = block->bytes;
     memory_remove(block);
     struct block *moved =
-        bytes < SIZE_MAX - sizeof(*block) ? __real_realloc(block, sizeof(*block) + bytes) : NULL;
+        bytes < SIZE_MAX - sizeof(*block)
+            ? memory_resize(block, sizeof(*block) + before, sizeof(*block) + bytes)
+            : NULL;
     memory_add(moved ? moved : block, owner, moved ? bytes : before);
     return moved ? moved + 1 : NULL;
 }
@@ -123,7 +125,7 @@ void __wrap_free(void *data)
         return;
     struct block *block = (struct block *)data - 1;
     memory_remove(block);
-    __real_free(block);
+    memory_give(block, sizeof(*block) + block->bytes);
 }
 
 char *__wrap_strdup(const char *text)

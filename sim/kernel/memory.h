@@ -23,6 +23,11 @@ void memory_init(struct memory *memory);
 /* Frees all of it. */
 void memory_release(struct memory *memory);
 
+/* Where blocks come from: memory_pooled.c, or memory_checked.c for builds with sanitizers. NULL: out of memory. */
+void *memory_take(size_t bytes);
+void *memory_resize(void *data, size_t before, size_t bytes);
+void memory_give(void *data, size_t bytes);
+
 /* For the kernel. They abort when out of memory. */
 void *kernel_alloc(size_t bytes); /* zeroed */
 void *kernel_realloc(void *data, size_t bytes);

@@ -66,7 +66,7 @@ void thread_free_stacks(void)
 static void thread_leave(struct thread *thread)
 {
     fiber_sanitizers_before_leaving(&thread->sanitizers, false);
-    swapcontext(&thread->context, &thread->kernel_context);
+    context_switch(&thread->context, &thread->kernel_context);
     fiber_sanitizers_after_entering(&thread->sanitizers);
 }
 
@@ -82,9 +82,9 @@ static void thread_end(struct thread *thread)
     }
 }
 
-static void thread_trampoline(unsigned high, unsigned low)
+static void thread_trampoline(void *arg)
 {
-    struct thread *thread = (struct thread *)((uintptr_t)high << 32 | (uintptr_t)low);
+    struct thread *thread = arg;
     fiber_sanitizers_after_entering(&thread->sanitizers);
     thread->result = thread->main(thread->arg);
     thread_end(thread);
@@ -98,7 +98,7 @@ static void thread_run(struct thread *thread)
     thread->is_waiting = false;
     kernel_leave(thread);
     fiber_sanitizers_before_entering(&thread->sanitizers, thread->stack, THREAD_STACK_BYTES);
-    swapcontext(&thread->kernel_context, &thread->context);
+    context_switch(&thread->kernel_context, &thread->context);
     fiber_sanitizers_after_leaving(&thread->sanitizers);
     kernel_enter();
     if (process->is_ending)
@@ -120,7 +120,6 @@ static void on_thread_woken(struct event *event)
 struct thread *thread_make(struct process *process, void *(*main)(void *), void *arg)
 {
     struct thread *thread = kernel_alloc(sizeof(*thread));
-    uintptr_t address = (uintptr_t)thread;
     thread->process = process;
     thread->main = main;
     thread->arg = arg;
@@ -128,11 +127,7 @@ struct thread *thread_make(struct process *process, void *(*main)(void *), void 
     thread->wake.run = on_thread_woken;
     thread->is_waiting = true;
     fiber_sanitizers_init(&thread->sanitizers);
-    getcontext(&thread->context);
-    thread->context.uc_stack.ss_sp = thread->stack;
-    thread->context.uc_stack.ss_size = THREAD_STACK_BYTES;
-    makecontext(&thread->context, (void (*)(void))thread_trampoline, 2, (unsigned)(address >> 32),
-                (unsigned)address);
+    context_make(&thread->context, thread->stack, THREAD_STACK_BYTES, thread_trampoline, thread);
     list_append(&process->threads, &thread->place);
     thread_wake(thread);
     return thread;

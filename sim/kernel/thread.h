@@ -6,9 +6,8 @@
 #define ROLLCALL_SIM_KERNEL_THREAD_H
 
 #include "fiber/fiber_sanitizers.h"
+#include "kernel/context.h"
 #include "kernel/kernel.h"
-
-#include <ucontext.h>
 
 enum {
     THREAD_STACK_BYTES = 512 * 1024,
@@ -26,8 +25,8 @@ struct thread {
     bool is_ended;
     bool is_detached;
     const void *condition; /* that it waits for, by address */
-    ucontext_t context;
-    ucontext_t kernel_context;
+    struct context context;
+    struct context kernel_context;
     void *stack;
     struct fiber_sanitizers sanitizers;
 };

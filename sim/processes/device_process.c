@@ -8,6 +8,7 @@
 
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -29,6 +30,117 @@ static void on_device_state(struct device *device, const struct rollcall_event *
                    event->text);
     device->user->changed_us = kernel_now_us(); /* the server may know before the client */
     device_set_connected(device, connected);
+    if (connected)
+        return;
+    /* A new connection is told of a call that is still there, and answers nothing that was asked before. */
+    device_set_call(device, CALL_NONE, "");
+    memset(device->requests, 0, sizeof(device->requests));
+    for (size_t i = 0; i < POPULATION_CONTACTS; i++)
+        device->told[i].pushed_version = 0;
+}
+
+/* ---- calls ---- */
+
+static void device_answer_call(struct device *device, const char *call_id)
+{
+    uint64_t drawn = random_below(&device->random, 100);
+    device_set_call(device, drawn < 60 || drawn >= 80 ? CALL_RINGING : CALL_NONE, call_id);
+    if (drawn < 60)
+        rollcall_call_accept(device->client, call_id);
+    else if (drawn < 80)
+        rollcall_call_reject(device->client, call_id);
+}
+
+/* It is over when the server says so. */
+static void device_end_call(struct device *device)
+{
+    if (device->call != CALL_NONE && rollcall_call_end(device->client, device->call_id))
+        device_set_call(device, CALL_ENDING, device->call_id);
+}
+
+static bool is_temporary(const char *code)
+{
+    return strcmp(code, "SERVICE_UNAVAILABLE") == 0 || strcmp(code, "SERVER_BUSY") == 0 ||
+           strcmp(code, "RATE_LIMITED") == 0;
+}
+
+/* An answer to what the device asked, or the state that a push names. */
+static enum call_phase device_next_phase(const struct device *device,
+                                         const struct rollcall_event *event)
+{
+    if (event->type == ROLLCALL_EVENT_ERROR &&
+        is_temporary(event->code)) /* it may ring all the same */
+        return device->call == CALL_CALLING ? CALL_ENDING : device->call;
+    if (event->type == ROLLCALL_EVENT_ERROR)
+        return CALL_NONE;
+    if (strcmp(event->name, "ok") == 0)
+        return device->call == CALL_RINGING ? CALL_TALKING : CALL_NONE;
+    if (strcmp(event->name, "call_ringing") == 0)
+        return CALL_CALLING;
+    if (strcmp(event->name, "call_accepted") == 0) /* where it rings, another device has it */
+        return device->call == CALL_RINGING ? CALL_NONE : CALL_TALKING;
+    if (strcmp(event->name, "call_ended") == 0 || strcmp(event->name, "call_rejected") == 0)
+        return CALL_NONE;
+    return device->call;
+}
+
+/* What the server says of a call, also again after a reconnect. */
+static void on_device_call(struct device *device, const struct rollcall_event *event)
+{
+    bool is_ours = device->call != CALL_NONE && strcmp(device->call_id, event->call_id) == 0;
+    trace_line("%s %s %s %s", device->name, event->name, event->call_id, event->code);
+    if (strcmp(event->name, "call_incoming") == 0 && device->call == CALL_NONE)
+        device_answer_call(device, event->call_id);
+    else if (is_ours)
+        device_set_call(device, device_next_phase(device, event), event->call_id);
+    else if (device->call == CALL_NONE && (strcmp(event->name, "call_ringing") == 0 ||
+                                           strcmp(event->name, "call_accepted") == 0))
+        device_set_call(device, device_next_phase(device, event), event->call_id);
+}
+
+static void device_call(struct device *device)
+{
+    const struct population *population = &device_world->population;
+    const struct user *user = device->user;
+    char id[POPULATION_CALL_BYTES];
+    if (device->call != CALL_NONE) {
+        device_end_call(device);
+        return;
+    }
+    const struct user *to =
+        &population->users[user->contacts[random_below(&device->random, user->contact_count)]];
+    snprintf(id, sizeof(id), "call-%s-%u", device->name, device->calls_count++);
+    if (!rollcall_call_request(device->client, to->name, id))
+        return;
+    device_world->counts.calls++;
+    device_set_call(device, CALL_CALLING, id);
+}
+
+/* ---- requests with an id ---- */
+
+static void device_ask(struct device *device)
+{
+    char json[128];
+    size_t free_at = 0;
+    while (free_at < POPULATION_REQUESTS_MAX && device->requests[free_at].id)
+        free_at++;
+    if (free_at == POPULATION_REQUESTS_MAX || !device->is_connected)
+        return;
+    unsigned id = ++device->requests_count;
+    snprintf(json, sizeof(json),
+             "{\"type\":\"unsubscribe_presence\",\"user_ids\":[\"nobody-%u\"],\"id\":\"sim-%u\"}",
+             id, id);
+    if (rollcall_command(device->client, json))
+        device->requests[free_at] = (struct request){id, kernel_now_us()};
+}
+
+static void on_device_other(struct device *device, const struct rollcall_event *event)
+{
+    const char *id = strstr(event->json, "\"id\":\"sim-");
+    if (id)
+        invariants_on_answer(device_world, device, (unsigned)strtoul(id + 10, NULL, 10));
+    else if (*event->call_id)
+        on_device_call(device, event);
 }
 
 static void on_device_event(void *arg, const struct rollcall_event *event)
@@ -43,18 +155,16 @@ static void on_device_event(void *arg, const struct rollcall_event *event)
         invariants_on_presence(device_world, device, event);
         break;
     case ROLLCALL_EVENT_SENT:
-        device->unanswered_count--;
         invariants_on_acknowledged(device_world, device, event);
         break;
     case ROLLCALL_EVENT_MESSAGE:
         invariants_on_message(device_world, device, event);
         break;
     case ROLLCALL_EVENT_REFUSED:
-        device->unanswered_count--;
-        trace_line("%s refused %s %s", device->name, event->client_message_id, event->code);
+        invariants_on_refused(device_world, device, event);
         break;
-    default:
-        break;
+    default: /* errors too: each answers something */
+        on_device_other(device, event);
     }
     kernel_leave(thread);
 }
@@ -74,10 +184,17 @@ static bool device_act(struct device *device)
 {
     device->next_action_us =
         kernel_now_us() + (int64_t)random_below(&device->random, (uint64_t)ACTION_US_MEAN * 2);
-    if (device_world->is_quiet)
+    if (device_world->is_quiet) {
+        if (device->call >= CALL_TALKING) /* what rings ends by itself */
+            device_end_call(device);
         return true;
-    uint64_t drawn = random_below(&device->random, 100);
-    if (drawn < 55)
+    }
+    uint64_t drawn = random_below(&device->random, 110);
+    if (drawn >= 105)
+        device_ask(device);
+    else if (drawn >= 100 || device->call >= CALL_TALKING)
+        device_call(device);
+    else if (drawn < 55)
         device_send(device);
     else if (drawn < 70)
         rollcall_set_active(device->client, random_below(&device->random, 2));
@@ -103,6 +220,7 @@ static void device_open(struct device *device)
     rollcall_follow(device->client, device->user->chat->id, device->last_sequence);
     for (size_t i = 0; i < device->user->contact_count; i++)
         rollcall_subscribe(device->client, population->users[device->user->contacts[i]].name);
+    rollcall_subscribe(device->client, population_other_person(population, device->user)->name);
     rollcall_open_chat(device->client, device->user->chat->id);
 }
 
@@ -143,6 +261,8 @@ static void device_stop(struct device *device)
     device->client = NULL;
     device->user->changed_us = kernel_now_us();
     device_set_connected(device, false);
+    device_set_call(device, CALL_NONE, "");
+    memset(device->requests, 0, sizeof(device->requests));
 }
 
 static void on_device_ended(struct process *process, void *arg)

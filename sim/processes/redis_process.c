@@ -137,8 +137,35 @@ void redis_server_init(struct redis_server *server, struct machine *machine, con
     redis_model_init(&server->model, machine_wall_us(machine), random_u64(kernel_random()));
 }
 
+static void redis_server_drop_replica(struct redis_server *server)
+{
+    if (server->has_replica)
+        redis_model_free(&server->replica);
+    server->has_replica = false;
+}
+
+void redis_server_fall_behind(struct redis_server *server)
+{
+    redis_server_drop_replica(server);
+    redis_model_init(&server->replica, server->model.now_us, server->model.random);
+    redis_model_copy(&server->replica, &server->model);
+    server->has_replica = true;
+}
+
+void redis_server_fail_over(struct redis_server *server)
+{
+    if (!server->has_replica)
+        return;
+    redis_server_crash(server);
+    redis_model_clear(&server->model);
+    redis_model_copy(&server->model, &server->replica);
+    redis_server_drop_replica(server);
+    redis_server_start(server, false);
+}
+
 void redis_server_free(struct redis_server *server)
 {
+    redis_server_drop_replica(server);
     redis_model_free(&server->model);
 }
 

@@ -13,6 +13,8 @@ struct redis_server {
     struct machine *machine;
     struct process *process; /* NULL: it does not run */
     const char *listen;      /* HOST:PORT */
+    struct redis_model replica;
+    bool has_replica;
 };
 
 void redis_server_init(struct redis_server *server, struct machine *machine, const char *listen);
@@ -21,5 +23,9 @@ void redis_server_free(struct redis_server *server);
 /* `empty`: without the data that it had. */
 void redis_server_start(struct redis_server *server, bool empty);
 void redis_server_crash(struct redis_server *server);
+
+/* From now on a replica gets nothing more; redis_server_fail_over() makes it the server, in the place of the one that ran. */
+void redis_server_fall_behind(struct redis_server *server);
+void redis_server_fail_over(struct redis_server *server);
 
 #endif

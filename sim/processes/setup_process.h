@@ -1,5 +1,5 @@
 /*
- * Makes the population known to the fleet before the devices connect: contacts and chats, over REST, as an application would.
+ * Makes the population known to the fleet before the devices connect: contacts, chats and privacy, over REST, as an application would.
  */
 #ifndef ROLLCALL_SIM_PROCESSES_SETUP_PROCESS_H
 #define ROLLCALL_SIM_PROCESSES_SETUP_PROCESS_H

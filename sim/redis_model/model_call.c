@@ -1,6 +1,7 @@
 #include "redis_model/model_call.h"
 
 #include "base/container.h"
+#include "redis_model/model_tracking.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@ static void free_model_key(struct model_key *key)
 void model_key_remove(struct redis_model *model, struct model_key *key)
 {
     table_remove(&model->keys, &key->node);
+    model_tracking_invalidate(model, key->name);
     free_model_key(key);
 }
 

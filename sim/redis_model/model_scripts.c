@@ -1,5 +1,6 @@
 #include "redis_model/model_scripts.h"
 
+#include "memory/pool.h"
 #include "redis_model/model_call.h"
 #include "redis_model/model_msgpack.h"
 
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { DIGEST_TEXT = 40, CALL_ARGUMENTS_MAX = 8192, ERROR_TEXT_MAX = 512 };
+enum { DIGEST_TEXT = 40, CALL_ARGUMENTS_FEW = 32, ERROR_TEXT_MAX = 512 };
 
 /* ---- from Lua to replies ---- */
 
@@ -93,13 +94,25 @@ static void push_tagged(lua_State *lua, const char *field, struct slice text)
     lua_setfield(lua, -2, field);
 }
 
+/* Reads the number at the start of a line. Returns the line's end. */
+static const char *read_line_number(const char *at, long long *number)
+{
+    bool is_negative = *at == '-';
+    *number = 0;
+    for (at += is_negative; *at >= '0' && *at <= '9'; at++)
+        *number = *number * 10 + (*at - '0');
+    if (is_negative)
+        *number = -*number;
+    return *at == '\r' ? at : strstr(at, "\r\n");
+}
+
 /* Pushes the reply (of version 2) that begins at `at`. Returns the first byte behind it. */
 static const char *push_reply(lua_State *lua, const char *at)
 {
     char kind = *at++;
-    const char *line_end = strstr(at, "\r\n"), *next = line_end + 2;
+    long long number;
+    const char *line_end = read_line_number(at, &number), *next = line_end + 2;
     struct slice line = {at, (size_t)(line_end - at)};
-    long long number = strtoll(at, NULL, 10);
     switch (kind) {
     case ':':
         lua_pushnumber(lua, (lua_Number)number);
@@ -133,12 +146,23 @@ static const char *push_reply(lua_State *lua, const char *at)
 
 /* ---- redis.call ---- */
 
+/* The functions that call have the model as their first upvalue. */
 static struct redis_model *get_lua_model(lua_State *lua)
 {
-    lua_getfield(lua, LUA_REGISTRYINDEX, "model");
-    struct redis_model *model = lua_touserdata(lua, -1);
-    lua_pop(lua, 1);
-    return model;
+    return lua_touserdata(lua, lua_upvalueindex(1));
+}
+
+/* printf would be a twentieth of a simulation. */
+static void push_integer(lua_State *lua, int64_t number)
+{
+    char digits[24], *at = digits + sizeof(digits);
+    uint64_t left = number < 0 ? -(uint64_t)number : (uint64_t)number;
+    do
+        *--at = (char)('0' + left % 10);
+    while ((left /= 10) > 0);
+    if (number < 0)
+        *--at = '-';
+    lua_pushlstring(lua, at, (size_t)(digits + sizeof(digits) - at));
 }
 
 /* Numbers become texts as Redis makes them: with 17 digits. */
@@ -149,10 +173,9 @@ static struct slice read_call_argument(lua_State *lua, int index)
         char digits[64];
         lua_Number number = lua_tonumber(lua, index);
         if (number == (lua_Number)(int64_t)number && number < 1e18 && number > -1e18)
-            snprintf(digits, sizeof(digits), "%lld", (long long)number);
+            push_integer(lua, (int64_t)number);
         else
-            snprintf(digits, sizeof(digits), "%.17g", number);
-        lua_pushstring(lua, digits);
+            lua_pushlstring(lua, digits, (size_t)snprintf(digits, sizeof(digits), "%.17g", number));
         lua_replace(lua, index);
     }
     text.data = lua_tolstring(lua, index, &text.len);
@@ -173,20 +196,22 @@ static bool read_call_arguments(lua_State *lua, struct slice *args, int count)
 static bool execute_lua_call(lua_State *lua)
 {
     int count = lua_gettop(lua);
-    struct buffer out = BUFFER_INIT;
-    struct slice *args = malloc((size_t)(count ? count : 1) * sizeof(*args));
-    if (!args)
+    struct redis_model *model = get_lua_model(lua);
+    struct buffer *out = &model->script_reply;
+    struct slice few[CALL_ARGUMENTS_FEW], *args = few;
+    if (count > CALL_ARGUMENTS_FEW && !(args = malloc((size_t)count * sizeof(*args))))
         abort();
+    buffer_clear(out);
     if (count == 0 || !read_call_arguments(lua, args, count))
-        buffer_append_text(&out,
+        buffer_append_text(out,
                            "-ERR Lua redis lib command arguments must be strings or integers\r\n");
     else
-        model_call_execute(get_lua_model(lua), NULL, args, (size_t)count, &out, 2);
-    buffer_append_byte(&out, '\0');
-    bool failed = out.data[0] == '-';
-    push_reply(lua, out.data);
-    buffer_free(&out);
-    free(args);
+        model_call_execute(model, NULL, args, (size_t)count, out, 2);
+    buffer_append_byte(out, '\0');
+    bool failed = out->data[0] == '-';
+    push_reply(lua, out->data);
+    if (args != few)
+        free(args);
     return failed;
 }
 
@@ -253,11 +278,10 @@ static void register_library(struct redis_model *model)
         {"error_reply", lua_error_reply}, {"status_reply", lua_status_reply},
         {"sha1hex", lua_sha1hex},         {NULL, NULL}};
     lua_State *lua = model->lua;
-    luaL_register(lua, "redis", functions);
+    lua_pushlightuserdata(lua, model);
+    luaI_openlib(lua, "redis", functions, 1);
     lua_pop(lua, 1);
     model_msgpack_register(lua);
-    lua_pushlightuserdata(lua, model);
-    lua_setfield(lua, LUA_REGISTRYINDEX, "model");
     lua_newtable(lua); /* the metatable of the globals */
     lua_pushcfunction(lua, lua_refuse_global);
     lua_setfield(lua, -2, "__newindex");
@@ -282,9 +306,18 @@ static void open_lua_libraries(lua_State *lua)
     }
 }
 
+static void *allocate_for_lua(void *arg, void *data, size_t before, size_t bytes)
+{
+    (void)arg;
+    if (bytes > 0)
+        return pool_resize(data, before, bytes);
+    pool_give(data, before);
+    return NULL;
+}
+
 void model_scripts_init(struct redis_model *model)
 {
-    model->lua = luaL_newstate();
+    model->lua = lua_newstate(allocate_for_lua, NULL);
     if (!model->lua)
         abort();
     open_lua_libraries(model->lua);
@@ -295,6 +328,7 @@ void model_scripts_init(struct redis_model *model)
 void model_scripts_free(struct redis_model *model)
 {
     lua_close(model->lua);
+    buffer_free(&model->script_reply);
     model_value_free(model->scripts);
 }
 

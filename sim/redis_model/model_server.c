@@ -1,5 +1,6 @@
 /* Commands about the connection and the server. */
 #include "redis_model/model_call.h"
+#include "redis_model/model_tracking.h"
 
 #include <stdio.h>
 
@@ -55,7 +56,7 @@ static void run_client(struct model_call *call)
         model_reply_ok(call);
     else if (model_slice_is_word(call->args[1], "ID"))
         model_reply_int(call, 1);
-    else
+    else if (!model_tracking_command(call))
         model_reply_error(call, "ERR unknown subcommand");
 }
 

@@ -224,3 +224,27 @@ void model_list_remove(struct model_value *value, size_t at, size_t count)
     remove_at(value->members, value->count, at, count);
     value->count -= count;
 }
+
+/* ---- copies ---- */
+
+static void copy_member(struct model_value *value, const struct model_member *from)
+{
+    bool added;
+    if (value->type == MODEL_LIST) {
+        model_list_insert(value, value->count, from->name);
+        return;
+    }
+    struct model_member *member = model_member_add(value, from->name, &added);
+    if (from->text.data)
+        model_member_set_text(member, from->text);
+    if (value->type == MODEL_SORTED_SET)
+        model_member_set_score(value, member, from->score);
+}
+
+void model_value_copy(struct model_value *value, const struct model_value *from)
+{
+    if (from->text.data)
+        model_string_set(value, from->text);
+    for (size_t i = 0; i < from->count; i++)
+        copy_member(value, from->members[i]);
+}

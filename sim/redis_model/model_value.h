@@ -36,6 +36,9 @@ struct model_value {
 struct model_value *model_value_make(enum model_type type);
 void model_value_free(struct model_value *value);
 
+/* Fills an empty value of the same type with copies. */
+void model_value_copy(struct model_value *value, const struct model_value *from);
+
 /* Returns the name that TYPE answers. */
 const char *model_type_name(enum model_type type);
 

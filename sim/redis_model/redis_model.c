@@ -3,12 +3,13 @@
 #include "base/container.h"
 #include "redis_model/model_call.h"
 #include "redis_model/model_scripts.h"
+#include "redis_model/model_tracking.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ERROR_TEXT_MAX = 160, NAME_SHOWN_MAX = 64 };
+enum { ERROR_TEXT_MAX = 160, NAME_SHOWN_MAX = 64, FOUND_COMMANDS = 512 };
 
 static const struct model_command *const command_tables[] = {
     model_key_commands,  model_hash_commands,   model_set_commands,    model_sorted_set_commands,
@@ -43,6 +44,42 @@ void redis_model_clear(struct redis_model *model)
         model_member_remove(model->scripts, model->scripts->members[0]);
 }
 
+static void copy_model_key(struct table_node *node, void *arg)
+{
+    const struct model_key *key = CONTAINER_OF(node, struct model_key, node);
+    struct model_key *copy = model_key_make(arg, key->name, key->value->type);
+    model_value_copy(copy->value, key->value);
+    copy->expires_us = key->expires_us;
+}
+
+void redis_model_copy(struct redis_model *model, const struct redis_model *from)
+{
+    table_each((struct table *)&from->keys, copy_model_key, model);
+}
+
+struct eviction {
+    struct redis_model *model;
+    unsigned percent;
+};
+
+/* Which keys go follows from their names, so that the order of the table does not matter. */
+static void evict_model_key(struct table_node *node, void *arg)
+{
+    const struct eviction *eviction = arg;
+    struct model_key *key = CONTAINER_OF(node, struct model_key, node);
+    uint64_t drawn = eviction->model->random;
+    for (size_t i = 0; i < key->name.len; i++)
+        drawn = (drawn ^ (unsigned char)key->name.data[i]) * 0x100000001b3;
+    if (key->expires_us && drawn / 256 % 100 < eviction->percent)
+        model_key_remove(eviction->model, key);
+}
+
+void redis_model_evict(struct redis_model *model, unsigned percent)
+{
+    struct eviction eviction = {model, percent};
+    table_each(&model->keys, evict_model_key, &eviction);
+}
+
 void redis_model_free(struct redis_model *model)
 {
     redis_model_clear(model);
@@ -55,7 +92,8 @@ void redis_session_open(struct redis_session *session, struct redis_model *model
     *session = (struct redis_session){.model = model,
                                       .resp = 2,
                                       .channels = model_value_make(MODEL_SET),
-                                      .shard_channels = model_value_make(MODEL_SET)};
+                                      .shard_channels = model_value_make(MODEL_SET),
+                                      .tracked = model_value_make(MODEL_SET)};
     list_append(&model->sessions, &session->place);
 }
 
@@ -64,20 +102,36 @@ void redis_session_close(struct redis_session *session)
     list_remove(&session->place);
     model_value_free(session->channels);
     model_value_free(session->shard_channels);
+    session->model->tracked_count -= session->tracked->count;
+    model_value_free(session->tracked);
     buffer_free(&session->in);
     buffer_free(&session->out);
     buffer_free(&session->queued);
+    buffer_free(&session->pushes);
 }
 
 /* ---- executing ---- */
 
-static const struct model_command *find_command(struct slice name)
+static const struct model_command *search_command(struct slice name)
 {
     for (size_t table = 0; table < sizeof(command_tables) / sizeof(command_tables[0]); table++)
         for (const struct model_command *at = command_tables[table]; at->name; at++)
             if (model_slice_is_word(name, at->name))
                 return at;
     return NULL;
+}
+
+/* Remembers where it found a name, as the same few are looked for all the time. */
+static const struct model_command *find_command(struct slice name)
+{
+    static const struct model_command *found[FOUND_COMMANDS];
+    size_t at = name.len;
+    for (size_t i = 0; i < name.len && i < NAME_SHOWN_MAX; i++)
+        at = at * 31 + (size_t)(name.data[i] | ' ');
+    at %= FOUND_COMMANDS;
+    if (!found[at] || !model_slice_is_word(name, found[at]->name))
+        found[at] = search_command(name);
+    return found[at];
 }
 
 /* Returns NULL when the command may be executed. */
@@ -120,10 +174,12 @@ void model_call_execute(struct redis_model *model, struct redis_session *session
         return;
     }
     const char *refusal = find_refusal(model, command, session, count, text);
-    if (refusal)
+    if (refusal) {
         model_reply_error(&call, refusal);
-    else
-        command->run(&call);
+        return;
+    }
+    command->run(&call);
+    model_tracking_executed(&call, command);
 }
 
 /* ---- transactions ---- */
@@ -221,6 +277,7 @@ static void run_session_command(struct redis_session *session, const struct slic
 void redis_session_receive(struct redis_session *session, struct slice bytes)
 {
     buffer_append_slice(&session->in, bytes);
+    model_tracking_expire(session->model);
     struct slice left = buffer_slice(&session->in);
     while (left.len > 0 && !session->is_closing) {
         struct slice *args;
@@ -233,6 +290,7 @@ void redis_session_receive(struct redis_session *session, struct slice bytes)
             return;
         }
         run_session_command(session, args, count);
+        model_tracking_flush(session->model);
         free(args);
         left = slice_after(left, len);
     }

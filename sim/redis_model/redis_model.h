@@ -6,7 +6,7 @@
  *     commands ──► redis_session_receive() ──► replies in session->out
  *                                        └──► pushes in the `out` of the sessions that subscribed
  *
- * What the model can be told to do wrong, for simulations: lose its data (redis_model_clear), refuse writes (`is_full`), be a replica,
+ * What the model can be told to do wrong, for simulations: lose its data (redis_model_clear) or some of it (redis_model_evict), refuse writes (`is_full`), be a replica,
  * be loading.
  *
  * Threading: one. Same commands at the same times give the same bytes.
@@ -31,9 +31,13 @@ struct redis_model {
     struct table keys;
     struct lua_State *lua;
     struct model_value *scripts; /* a hash: digest → source */
+    struct buffer script_reply;  /* to the command that a script calls */
     struct list sessions;
-    uint64_t random;   /* for HRANDFIELD and SPOP */
-    uint64_t commands; /* executed, those of scripts too */
+    uint64_t random;      /* for HRANDFIELD and SPOP */
+    uint64_t commands;    /* executed, those of scripts too */
+    size_t tracked_count; /* keys that sessions are told about (model_tracking.h) */
+    int64_t tracking_expired_us;
+    bool has_pushes;
 };
 
 /* A connection to the model. */
@@ -45,6 +49,10 @@ struct redis_session {
     int resp;          /* the protocol's version, 2 or 3 */
     struct model_value *channels;
     struct model_value *shard_channels;
+    struct model_value *tracked; /* keys whose change it is told of, once */
+    bool tracks;
+    struct buffer pushes; /* to be sent after the reply */
+    bool caches_next;     /* the keys of the next command are tracked */
     struct buffer queued; /* commands between MULTI and EXEC, as they came */
     size_t queued_count;
     bool in_multi;
@@ -57,6 +65,12 @@ void redis_model_free(struct redis_model *model);
 
 /* Removes all data, as a restart without persistence does; scripts too. Sessions stay. */
 void redis_model_clear(struct redis_model *model);
+
+/* Adds copies of the other's keys, none of which may be there. */
+void redis_model_copy(struct redis_model *model, const struct redis_model *from);
+
+/* Removes about so many per cent of the keys that have a lifetime. */
+void redis_model_evict(struct redis_model *model, unsigned percent);
 
 void redis_session_open(struct redis_session *session, struct redis_model *model);
 void redis_session_close(struct redis_session *session);

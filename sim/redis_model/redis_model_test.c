@@ -397,6 +397,23 @@ static bool has_open_order(const struct step *step)
     return false;
 }
 
+static void open_pair(struct pair *pair, uint64_t seed)
+{
+    redis_server_start(&pair->server, REDIS_DEFAULTS);
+    pair->fd = connect_to_server(pair->server.port);
+    random_init_seeded(&pair->random, seed);
+    redis_model_init(&pair->model, read_wall_us(), seed);
+    redis_session_open(&pair->session, &pair->model);
+}
+
+static void close_pair(struct pair *pair)
+{
+    redis_session_close(&pair->session);
+    redis_model_free(&pair->model);
+    close(pair->fd);
+    redis_server_stop(&pair->server);
+}
+
 static void test_model_answers_as_redis_does(void **state)
 {
     (void)state;
@@ -404,11 +421,7 @@ static void test_model_answers_as_redis_does(void **state)
     long seed = read_environment("REDIS_MODEL_SEED", (long)(read_wall_us() & 0xffffff));
     unsigned steps = (unsigned)read_environment("REDIS_MODEL_STEPS", STEPS);
     print_message("REDIS_MODEL_SEED=%ld\n", seed);
-    redis_server_start(&pair.server, REDIS_DEFAULTS);
-    pair.fd = connect_to_server(pair.server.port);
-    random_init_seeded(&pair.random, (uint64_t)seed);
-    redis_model_init(&pair.model, read_wall_us(), (uint64_t)seed);
-    redis_session_open(&pair.session, &pair.model);
+    open_pair(&pair, (uint64_t)seed);
     for (unsigned i = 0; i < steps; i++) {
         struct step step = {.count = 0};
         if (random_below(&pair.random, 4) == 0)
@@ -418,14 +431,71 @@ static void test_model_answers_as_redis_does(void **state)
         if (!step.source || !has_open_order(&step))
             compare_step(&pair, &step, i);
     }
-    redis_session_close(&pair.session);
-    redis_model_free(&pair.model);
-    close(pair.fd);
-    redis_server_stop(&pair.server);
+    close_pair(&pair);
+}
+
+/* ---- tracking ---- */
+
+static struct step make_step(const char *first, const char *second, const char *third,
+                             const char *fourth)
+{
+    struct step step = {0};
+    const char *const words[] = {first, second, third, fourth};
+    for (size_t i = 0; i < 4 && words[i]; i++)
+        step.args[step.count++] = slice_of(words[i]);
+    return step;
+}
+
+/* Both get the command; what comes back, pushes too, is the same. */
+static void compare_bytes(struct pair *pair, struct step step)
+{
+    struct buffer real = BUFFER_INIT, modelled = BUFFER_INIT, command = BUFFER_INIT;
+    resp_write_command(&command, step.args, step.count);
+    assert_int_equal(send(pair->fd, command.data, command.len, 0), command.len);
+    ask_model(pair, &step, &modelled);
+    while (real.len < modelled.len) {
+        assert_true(buffer_reserve(&real, 4096));
+        ssize_t got = recv(pair->fd, real.data + real.len, 4096, 0);
+        assert_true(got > 0);
+        real.len += (size_t)got;
+    }
+    assert_int_equal(real.len, modelled.len);
+    assert_memory_equal(real.data, modelled.data, real.len);
+    buffer_free(&command);
+    buffer_free(&real);
+    buffer_free(&modelled);
+}
+
+static void test_model_tracks_keys_as_redis_does(void **state)
+{
+    (void)state;
+    struct pair both = {0}, *pair = &both;
+    open_pair(pair, 1);
+    struct step hello = make_step("HELLO", "3", NULL, NULL);
+    struct buffer ignored = BUFFER_INIT;
+    ask_server(pair, &hello, &ignored);
+    buffer_clear(&ignored);
+    ask_model(pair, &hello, &ignored);
+    buffer_free(&ignored);
+    compare_bytes(pair, make_step("CLIENT", "TRACKING", "ON", "OPTIN"));
+    compare_bytes(pair, make_step("SADD", "tracked", "a", NULL));
+    compare_bytes(pair, make_step("SMEMBERS", "tracked", NULL, NULL)); /* not asked for */
+    compare_bytes(pair, make_step("SADD", "tracked", "b", NULL));
+    compare_bytes(pair, make_step("CLIENT", "CACHING", "YES", NULL));
+    compare_bytes(pair, make_step("SCARD", "tracked", NULL, NULL));
+    compare_bytes(pair, make_step("SADD", "tracked", "c", NULL)); /* once … */
+    compare_bytes(pair, make_step("SADD", "tracked", "d", NULL)); /* … only */
+    compare_bytes(pair, make_step("CLIENT", "CACHING", "YES", NULL));
+    compare_bytes(pair, make_step("EXISTS", "tracked", "absent", NULL));
+    compare_bytes(pair, make_step("SET", "absent", "x", NULL));
+    compare_bytes(pair, make_step("DEL", "tracked", NULL, NULL));
+    compare_bytes(pair, make_step("CLIENT", "TRACKING", "OFF", NULL));
+    close_pair(pair);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_model_answers_as_redis_does)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_model_answers_as_redis_does),
+                                       cmocka_unit_test(test_model_tracks_keys_as_redis_does)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

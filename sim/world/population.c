@@ -46,6 +46,38 @@ static void population_add_contacts(struct population *population, size_t at)
     }
 }
 
+static int population_find_place(const struct user *user, size_t contact)
+{
+    for (size_t i = 0; i < user->contact_count; i++)
+        if (user->contacts[i] == contact)
+            return (int)i;
+    return -1;
+}
+
+void population_set_tie(struct population *population, struct user *user, size_t contact,
+                        struct tie tie)
+{
+    size_t at = (size_t)(user - population->users);
+    struct user *other = &population->users[user->contacts[contact]];
+    int place = population_find_place(other, at);
+    user->ties[contact] = tie;
+    tie.is_blocked_by_us = false;
+    if (place >= 0)
+        other->ties[place] = tie;
+}
+
+/* After all have their contacts. */
+static void population_add_privacy(struct population *population, size_t at)
+{
+    struct user *user = &population->users[at];
+    if (at % POPULATION_HIDING_EVERY == 3)
+        user->hides = user->keeps_settings = true;
+    if (at % POPULATION_BLOCKING_EVERY != 5)
+        return;
+    population_set_tie(population, user, 0, (struct tie){true, true, 0});
+    user->keeps_settings = population->users[user->contacts[0]].keeps_settings = true;
+}
+
 static void population_add_device(struct population *population, struct user *user, unsigned number)
 {
     struct device *device = &population->devices[population->device_count];
@@ -80,6 +112,8 @@ void population_make(struct population *population, size_t users, struct slice t
         if (random_below(kernel_random(), 10) == 0)
             population_add_device(population, user, 2);
     }
+    for (size_t i = 0; i < users; i++)
+        population_add_privacy(population, i);
 }
 
 void population_free(struct population *population)
@@ -101,6 +135,48 @@ int population_find_contact(const struct population *population, const struct us
         if (strcmp(population->users[user->contacts[i]].name, name) == 0)
             return (int)i;
     return -1;
+}
+
+struct user *population_find_user(const struct population *population, const char *name)
+{
+    static const char PREFIX[] = "user-";
+    size_t at = strncmp(name, PREFIX, sizeof(PREFIX) - 1) == 0
+                    ? strtoul(name + sizeof(PREFIX) - 1, NULL, 10)
+                    : SIZE_MAX;
+    return at < population->user_count ? &population->users[at] : NULL;
+}
+
+const struct user *population_other_person(const struct population *population,
+                                           const struct user *user)
+{
+    size_t at = (size_t)(user - population->users);
+    return &population->users[(at + population->user_count / 2) % population->user_count];
+}
+
+bool population_may_see(const struct population *population, const struct user *viewer,
+                        const struct user *user, int64_t *since_us)
+{
+    int at = population_find_place(viewer, (size_t)(user - population->users));
+    *since_us = 0;
+    if (viewer == user)
+        return true;
+    if (at < 0)
+        return false;
+    *since_us =
+        user->hides_us > viewer->ties[at].changed_us ? user->hides_us : viewer->ties[at].changed_us;
+    return !user->hides && !viewer->ties[at].is_severed;
+}
+
+void device_set_call(struct device *device, enum call_phase phase, const char *call_id)
+{
+    bool talked = device->call >= CALL_TALKING, talks = phase >= CALL_TALKING;
+    if (device->call_id != call_id)
+        snprintf(device->call_id, sizeof(device->call_id), "%s", call_id);
+    device->call = phase;
+    if (talks == talked)
+        return;
+    device->user->devices_talking += talks ? 1 : -1U;
+    device->user->talked_us = kernel_now_us();
 }
 
 void device_set_connected(struct device *device, bool connected)

@@ -3,7 +3,8 @@
  * what the invariants are checked against, so it belongs to the simulator and survives every crash.
  *
  * Users stand in a circle: each is a contact of the POPULATION_REACH users before and behind, and every
- * POPULATION_CHAT_MEMBERS in a row have a chat.
+ * POPULATION_CHAT_MEMBERS in a row have a chat. Every POPULATION_HIDING_EVERY-th hides from all, and every
+ * POPULATION_BLOCKING_EVERY-th blocks the next one; the others change their settings as time goes by.
  */
 #ifndef ROLLCALL_SIM_WORLD_POPULATION_H
 #define ROLLCALL_SIM_WORLD_POPULATION_H
@@ -16,16 +17,41 @@ enum {
     POPULATION_REACH = 2,
     POPULATION_CONTACTS = 2 * POPULATION_REACH,
     POPULATION_CHAT_MEMBERS = 5,
+    POPULATION_HIDING_EVERY = 9,
+    POPULATION_BLOCKING_EVERY = 13,
     POPULATION_TOKEN_BYTES = 256,
     POPULATION_ID_BYTES = 32,
+    POPULATION_CALL_BYTES = 48,
+    POPULATION_REQUESTS_MAX = 8,
 };
 
 /* What a device was last told about a contact. */
 struct told {
     bool is_known;
-    bool is_online;
+    bool is_online; /* or away */
+    bool is_away;
+    bool in_call;
     int64_t version;
+    int64_t pushed_version; /* of the last event on this connection, not counting snapshots */
     int64_t at_us;
+};
+
+/* A change of privacy that the fleet has not confirmed has this time, so that nothing is settled. */
+#define POPULATION_PENDING_US INT64_MAX
+
+/* Between a user and a contact, in the place of the contact; both sides have it. */
+struct tie {
+    bool is_severed; /* one of the two blocks the other, so neither may see the other */
+    bool is_blocked_by_us;
+    int64_t changed_us; /* 0: as at the beginning */
+};
+
+enum call_phase { CALL_NONE, CALL_CALLING, CALL_RINGING, CALL_TALKING, CALL_ENDING };
+
+/* A command with an id, whose answer a device awaits. */
+struct request {
+    unsigned id; /* 0: none */
+    int64_t asked_us;
 };
 
 struct user {
@@ -33,9 +59,15 @@ struct user {
     char token[POPULATION_TOKEN_BYTES];
     size_t contacts[POPULATION_CONTACTS];
     size_t contact_count;
+    struct tie ties[POPULATION_CONTACTS];
+    bool keeps_settings; /* hides, blocks or is blocked from the beginning to the end */
+    bool hides;          /* from everybody */
+    int64_t hides_us;    /* since when it hides, or does not; 0: as at the beginning */
     struct chat *chat;
     unsigned devices_connected;
+    unsigned devices_talking;
     int64_t changed_us; /* when a device of it last connected, or lost its connection */
+    int64_t talked_us;  /* when a device of it last began or ended a call */
 };
 
 struct chat {
@@ -64,6 +96,11 @@ struct device {
     unsigned sent_count;
     unsigned unanswered_count;
     unsigned incarnation;
+    enum call_phase call;
+    char call_id[POPULATION_CALL_BYTES];
+    unsigned calls_count;
+    unsigned requests_count;
+    struct request requests[POPULATION_REQUESTS_MAX];
     struct told told[POPULATION_CONTACTS];
 };
 
@@ -83,6 +120,24 @@ void population_free(struct population *population);
 /* Returns the place of a user in the other's list of contacts; -1: it is none. */
 int population_find_contact(const struct population *population, const struct user *user,
                             const char *name);
+
+/* Returns NULL: there is no such user. */
+struct user *population_find_user(const struct population *population, const char *name);
+
+/* Whether presence of `user` may be shown to `viewer`, and since when that is so: 0: from the beginning on. */
+bool population_may_see(const struct population *population, const struct user *viewer,
+                        const struct user *user, int64_t *since_us);
+
+/* Somebody who is no contact of the user, unless there are too few people. */
+const struct user *population_other_person(const struct population *population,
+                                           const struct user *user);
+
+/* Both sides of a contact. */
+void population_set_tie(struct population *population, struct user *user, size_t contact,
+                        struct tie tie);
+
+/* A device begins or ends a call, as far as it knows. */
+void device_set_call(struct device *device, enum call_phase phase, const char *call_id);
 
 /* The device has a connection from now on, or has lost it. */
 void device_set_connected(struct device *device, bool connected);

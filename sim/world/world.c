@@ -6,6 +6,7 @@
 #include "kernel/file.h"
 #include "network/link.h"
 #include "processes/device_process.h"
+#include "processes/settings_process.h"
 #include "world/trace.h"
 
 #include <getopt.h>
@@ -23,6 +24,7 @@ enum {
     LEDGER = BACKBONE + 241,
     SETUP = BACKBONE + 242,
     CHECK = BACKBONE + 243,
+    SETTINGS = BACKBONE + 244,
     BACKBONE_LATENCY_US = 100,
     BACKBONE_JITTER_US = 150,
     TICK_US = 1000 * 1000,
@@ -201,6 +203,7 @@ bool world_run(struct world *world, const struct world_options *options)
         invariants_violate(world, PROCESSES_KEEP_RUNNING, "the fleet did not start");
         return false;
     }
+    settings_process_start(world, make_server_machine("settings", SETTINGS));
     int64_t end_us = kernel_now_us() + options->duration_us;
     kernel_set_event(&world->tick, TICK_US);
     faults_plan(&world->faults, world, end_us - WORLD_QUIET_US);

@@ -40,6 +40,10 @@ struct world_counts {
     uint64_t acknowledged;
     uint64_t delivered;
     uint64_t told;
+    uint64_t answered; /* requests with an id */
+    uint64_t calls;
+    uint64_t settings; /* changes of privacy */
+    uint64_t crashes;  /* of servers, Redis and devices, by faults */
 };
 
 struct world {
@@ -60,7 +64,8 @@ struct world {
     bool is_violated;
     enum invariant violated;
     char violation[WORLD_VIOLATION_BYTES];
-    struct delays delays;
+    struct delays delays[LIE_COUNT];
+    uint64_t ticks;
     struct world_counts counts;
 };
 
