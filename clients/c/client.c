@@ -32,6 +32,8 @@ void client_emit(struct rollcall *client, const struct rollcall_event *event)
     shown.chat_id = client_text_or_empty(event->chat_id);
     shown.message_id = client_text_or_empty(event->message_id);
     shown.client_message_id = client_text_or_empty(event->client_message_id);
+    shown.call_id = client_text_or_empty(event->call_id);
+    shown.id = client_text_or_empty(event->id);
     shown.user_id = client_text_or_empty(event->user_id);
     shown.status = client_text_or_empty(event->status);
     shown.body = client_text_or_empty(event->body);
@@ -97,6 +99,7 @@ static int64_t client_next_due_ms(const struct rollcall *client)
         return client->deadline_ms;
     int64_t next =
         client_earlier_ms(client->next_heartbeat_ms, client->last_received_ms + client->expiry_ms);
+    next = client_earlier_ms(next, client->token_due_ms);
     if (client->subscribing.wanted)
         next = client_earlier_ms(next, client->subscribing.due_ms);
     return client_earlier_ms(next, client_earlier_ms(chats_due_ms(client), outbox_due_ms(client)));
@@ -126,6 +129,7 @@ static void client_process_timers(struct rollcall *client)
         return;
     if (client->clock.now_ms >= client->next_heartbeat_ms)
         client_heartbeat(client);
+    token_flush(client);
     commands_flush(client);
     chats_flush(client);
     if (client->state == ROLLCALL_SYNCING && chats_synced(client))
@@ -140,10 +144,11 @@ struct rollcall *rollcall_open(const struct rollcall_options *options)
     struct rollcall *client = calloc(1, sizeof(*client));
     if (!client)
         return NULL;
-    client->fd = -1;
+    client->link.fd = -1;
     client->activity = -1;
     client->server_retry_at_ms = -1;
     client->established_ms = -1;
+    client->token_due_ms = INT64_MAX;
     client->out = BUFFER_BOUNDED(CLIENT_OUT_BYTES_MAX);
     client->in = BUFFER_BOUNDED(CLIENT_MESSAGE_BYTES_MAX);
     client->read_clock = clock_advance;
@@ -156,8 +161,14 @@ struct rollcall *rollcall_open(const struct rollcall_options *options)
     client->device_id = options->device_id ? strdup(options->device_id) : NULL;
     client->ca_file = options->ca_file ? strdup(options->ca_file) : NULL;
     if (!client->host || !client->token || (options->device_id && !client->device_id) ||
-        (options->ca_file && !client->ca_file))
+        (options->ca_file && !client->ca_file)) {
         rollcall_free(&client);
+        return NULL;
+    }
+    client->link.target = (struct link_target){.host = client->host,
+                                               .port = options->port,
+                                               .tls = options->tls,
+                                               .ca_file = client->ca_file};
     return client;
 }
 
@@ -169,7 +180,7 @@ void rollcall_free(struct rollcall **client)
         return;
     assert(!freed->in_callback);
     transport_drop(freed);
-    secure_free(freed);
+    link_free(&freed->link);
     chats_free(freed);
     outbox_free(freed);
     commands_free(freed);
@@ -196,14 +207,12 @@ void rollcall_close(struct rollcall *client)
 
 int rollcall_fd(const struct rollcall *client)
 {
-    return client->fd;
+    return client->link.fd;
 }
 
 short rollcall_poll_events(const struct rollcall *client)
 {
-    bool writes = !client->connected || client->tls_wants_write ||
-                  (client->out_sent < client->out.len && !client->tls_send_awaits_bytes);
-    return (short)(POLLIN | (writes ? POLLOUT : 0));
+    return link_poll_events(&client->link, client->out_sent < client->out.len);
 }
 
 int rollcall_wait_ms(const struct rollcall *client)
@@ -223,12 +232,12 @@ void rollcall_process(struct rollcall *client, short revents)
 {
     assert(!client->in_callback);
     client->read_clock(&client->clock);
-    if (client->fd >= 0 && revents)
+    if (client->link.fd >= 0 && revents)
         transport_process(client, revents);
     if (client->closing && !client->upgraded)
         client_lost(client, CLOSED_BY_US);
     client_process_timers(client);
-    if (client->fd >= 0 && client->connected)
+    if (client->link.fd >= 0 && client->link.connected)
         transport_process(client, POLLOUT);
 }
 

@@ -3,11 +3,13 @@
  *
  *   client.c             the interface for the application: opening, waiting, processing; events, state
  *   reconnect.c          how a connection begins and ends: back-off, fresh tokens, what is restored
- *   transport.c          the socket, the handshake, frames
+ *   transport.c          the WebSocket: handshake, frames
+ *   link.c, secure.c     its TCP connection, with or without TLS
  *   incoming.c           messages from the server, by type
  *   chats.c              chats that are followed or open
  *   outbox.c             messages that are not acknowledged yet
  *   commands.c           all other commands of the application
+ *   token.c              when tokens are replaced
  *   repeated_command.c   commands that are repeated until they are answered
  *
  * Nothing here blocks (except name resolution), and only client_emit() calls the application. Every lost
@@ -20,11 +22,12 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "link.h"
 #include "protocol/websocket/websocket.h"
 #include "protocol/websocket/websocket_encode.h"
 #include "rollcall.h"
 
-#include <sys/types.h>
+#define CLIENT_CALL_ID "call " /* the ids of commands about a call begin with it */
 
 enum {
     CLIENT_HANDSHAKE_MS = 10000, /* from connect() to connection_established */
@@ -93,15 +96,7 @@ struct rollcall {
     bool in_callback;
 
     char *ca_file;
-    struct ssl_ctx_st *tls_context; /* these NULL without TLS */
-    struct bio_method_st *tls_socket;
-    struct ssl_st *tls;               /* of the current connection */
-    bool tls_wants_write;             /* whatever was last tried waits until it can write */
-    bool tls_send_awaits_bytes;       /* sending waits for bytes of the server */
-    char tls_error[CLIENT_WHY_BYTES]; /* why TLS failed */
-
-    int fd;
-    bool connected;                              /* the TCP connection is established */
+    struct link link;
     bool upgraded;                               /* the server has answered 101 */
     bool closing;                                /* the application has called rollcall_close() */
     char accept_key[WEBSOCKET_ACCEPT_BYTES + 1]; /* the expected answer of the server */
@@ -136,7 +131,10 @@ struct rollcall {
     struct subscribed_user *subscribed;
     size_t subscribed_count;
     struct repeated_command subscribing;
-    unsigned last_number; /* of a repeated command */
+    int64_t skew_ms; /* the server's clock minus ours; the server's decides when a token expires */
+    int64_t token_due_ms;    /* when to replace the token; INT64_MAX: not known */
+    unsigned token_refusals; /* of a fresh token, in a row */
+    unsigned last_number;    /* of a repeated command */
 };
 
 /* client.c */
@@ -153,7 +151,7 @@ void client_connect(struct rollcall *client);
 void client_lost(struct rollcall *client, const char *why);
 /* Returns false when out of memory. */
 bool client_established(struct rollcall *client, const char *user_id, double heartbeat_s,
-                        double expiry_s);
+                        double expiry_s, struct slice server_time);
 /* connection_closing came: the server is about to close. after_ms < 0: it did not say when to reconnect. */
 void client_note_closing(struct rollcall *client, bool reconnect_allowed, int64_t after_ms);
 
@@ -161,6 +159,19 @@ void client_note_closing(struct rollcall *client, bool reconnect_allowed, int64_
 int64_t client_backoff_ms(struct rollcall *client, unsigned failures);
 /* Converts seconds from the server to milliseconds; any value is safe. */
 int64_t client_milliseconds(double seconds);
+
+/* token.c */
+/* Asks the application for a token. Returns false if it has none. */
+bool token_fetch(struct rollcall *client);
+/* Before a handshake. */
+void token_replace_if_expired(struct rollcall *client);
+/* Decides when the token is replaced; for a new connection, and after the server accepted one. */
+void token_schedule(struct rollcall *client);
+/* Sends the current token. Returns false if the output buffer is full. */
+bool token_send(struct rollcall *client);
+void token_flush(struct rollcall *client);
+/* Returns whether the answer with this id is about a token. */
+bool token_answered(struct rollcall *client, struct slice id, bool accepted, int64_t after_ms);
 
 /* repeated_command.c */
 void repeated_command_want(struct repeated_command *command, int64_t now_ms);
@@ -175,21 +186,12 @@ void repeated_command_answered(struct repeated_command *command);
 void repeated_command_refused(struct rollcall *client, struct repeated_command *command,
                               int64_t after_ms);
 
-/* transport.c: the socket, the handshake, frames */
+/* transport.c: the WebSocket */
 void transport_connect(struct rollcall *client);
 void transport_process(struct rollcall *client, short revents);
 void transport_close(struct rollcall *client, unsigned code);
 void transport_drop(struct rollcall *client);
 bool transport_send(struct rollcall *client, struct slice json);
-
-/* secure.c: TLS on the socket. */
-/* Returns what went wrong, or NULL; then secure_send() and secure_receive() replace send() and recv(). */
-const char *secure_start(struct rollcall *client);
-void secure_drop(struct rollcall *client);
-void secure_free(struct rollcall *client);
-/* As send() and recv(); after EPROTO, `tls_error` has the reason. */
-ssize_t secure_send(struct rollcall *client, const void *data, size_t len);
-ssize_t secure_receive(struct rollcall *client, void *data, size_t len);
 
 /* incoming.c: messages from the server. Returns false when out of memory: then a message is missing, and only a
  * new connection brings it. */

@@ -23,7 +23,7 @@ static const char ACK[] = "{\"type\":\"message_ack\",\"chat_id\":\"c\",\"client_
 static void serve(struct fixture *fixture, bool *stored)
 {
     const char *text;
-    while (fixture->client->fd >= 0 && (text = fixture_next(fixture)) != NULL) {
+    while (fixture->client->link.fd >= 0 && (text = fixture_next(fixture)) != NULL) {
         if (strstr(text, "send_message")) {
             *stored = true;
             fixture_send(fixture, ACK);
@@ -40,7 +40,7 @@ static void connect_again(struct fixture *fixture)
     if (rollcall_get_state(fixture->client) != ROLLCALL_CONNECTING)
         return;
     fixture_accept(fixture);
-    if (fixture->client->fd >= 0)
+    if (fixture->client->link.fd >= 0)
         fixture_establish(fixture);
 }
 

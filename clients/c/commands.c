@@ -1,6 +1,7 @@
 /* The commands besides messages and chats: presence, activity, tokens, calls. */
 #include "client.h"
 
+#include "base/ulid.h"
 #include "text/json.h"
 
 #include <stdio.h>
@@ -45,7 +46,7 @@ bool rollcall_refresh_token(struct rollcall *client, const char *token)
     free(client->token);
     client->token = copy;
     client->replaced = false;
-    return !client_is_live(client) || command_send_text(client, "refresh_token", "token", copy);
+    return !client_is_live(client) || token_send(client);
 }
 
 bool rollcall_ack(struct rollcall *client, const char *chat_id, int64_t sequence)
@@ -62,36 +63,74 @@ bool rollcall_typing(struct rollcall *client, const char *chat_id, bool typing)
     return command_send_text(client, typing ? "typing_start" : "typing_stop", "chat_id", chat_id);
 }
 
-bool rollcall_call_request(struct rollcall *client, const char *to, const char *call_id)
+bool rollcall_send_event(struct rollcall *client, const char *id, const char *name,
+                         const char *data_json)
 {
     struct buffer json;
-    command_begin(&json, "call_request");
-    json_write_key_string(&json, SLICE("to"), slice_of(to));
-    if (call_id)
-        json_write_key_string(&json, SLICE("call_id"), slice_of(call_id));
+    if (!client_is_id(id) || !client_is_id(name))
+        return false;
+    command_begin(&json, "event");
+    json_write_key_string(&json, SLICE("id"), slice_of(id));
+    json_write_key_string(&json, SLICE("name"), slice_of(name));
+    json_write_key(&json, SLICE("data"));
+    json_write_raw(&json, slice_of(data_json));
     return command_send(client, &json);
+}
+
+/* ---- calls: the answer's id names the call ---- */
+
+static bool call_begin(struct buffer *json, const char *type, const char *call_id)
+{
+    char id[sizeof(CLIENT_CALL_ID) + ROLLCALL_ID_BYTES_MAX];
+    if (!client_is_id(call_id))
+        return false;
+    snprintf(id, sizeof(id), CLIENT_CALL_ID "%s", call_id);
+    command_begin(json, type);
+    json_write_key_string(json, SLICE("id"), slice_of(id));
+    json_write_key_string(json, SLICE("call_id"), slice_of(call_id));
+    return true;
+}
+
+bool rollcall_call_request(struct rollcall *client, const char *to, const char *call_id)
+{
+    char new_id[ULID_TEXT_LEN + 1] = "";
+    struct buffer json;
+    if (!call_id) {
+        struct ulid ulid = ulid_make(client->clock.wall_ms, &client->random);
+        ulid_write(new_id, &ulid);
+    }
+    if (!call_begin(&json, "call_request", call_id ? call_id : new_id))
+        return false;
+    json_write_key_string(&json, SLICE("to"), slice_of(to));
+    return command_send(client, &json);
+}
+
+static bool call_send(struct rollcall *client, const char *type, const char *call_id)
+{
+    struct buffer json;
+    return call_begin(&json, type, call_id) && command_send(client, &json);
 }
 
 bool rollcall_call_accept(struct rollcall *client, const char *call_id)
 {
-    return command_send_text(client, "call_accept", "call_id", call_id);
+    return call_send(client, "call_accept", call_id);
 }
 
 bool rollcall_call_reject(struct rollcall *client, const char *call_id)
 {
-    return command_send_text(client, "call_reject", "call_id", call_id);
+    return call_send(client, "call_reject", call_id);
 }
 
 bool rollcall_call_end(struct rollcall *client, const char *call_id)
 {
-    return command_send_text(client, "call_end", "call_id", call_id);
+    return call_send(client, "call_end", call_id);
 }
 
 bool rollcall_call_signal(struct rollcall *client, const char *call_id, const char *data_json)
 {
     struct buffer json;
-    command_begin(&json, "call_signal");
-    json_write_key_string(&json, SLICE("call_id"), slice_of(call_id));
+    if (!call_begin(&json, "call_signal", call_id))
+        return false;
     json_write_key(&json, SLICE("data"));
     json_write_raw(&json, slice_of(data_json));
     return command_send(client, &json);

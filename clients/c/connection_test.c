@@ -233,6 +233,80 @@ static void test_refreshed_token_is_sent_now_and_on_the_next_connection(void **s
     assert_non_null(strstr(fixture_expect(fixture, "refresh_token"), "\"token\":\"again\""));
 }
 
+static void test_refused_refresh_of_the_application_is_reported(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->client->options.fresh_token = NULL;
+    fixture_connect(fixture);
+    rollcall_refresh_token(fixture->client, "bad");
+    fixture_process(fixture);
+    fixture_expect(fixture, "refresh_token");
+    fixture_send(fixture, "{\"type\":\"error\",\"id\":\"token\",\"code\":\"UNAUTHENTICATED\"}");
+    assert_non_null(strstr(fixture->log, "error::UNAUTHENTICATED"));
+    for (int i = 0; i < 20; i++) {
+        fixture_advance(fixture, 5000);
+        fixture_send(fixture, "{\"type\":\"heartbeat_ack\"}");
+    }
+    fixture_expect_no(fixture, "refresh_token");
+}
+
+/* A token whose claims are {"exp":…}; the fixture's clock starts at 1770000000 s. */
+#define TOKEN_OF_100_S "x.eyJleHAiOjE3NzAwMDAxMDB9.y"
+#define TOKEN_OF_40_S "x.eyJleHAiOjE3NzAwMDAwNDB9.y"
+#define TOKEN_OF_2000_S "x.eyJleHAiOjE3NzAwMDIwMDB9.y"
+
+static void advance_with_answers(struct fixture *fixture, int64_t ms)
+{
+    for (; ms > 0; ms -= 5000) {
+        fixture_advance(fixture, ms < 5000 ? ms : 5000);
+        fixture_send(fixture, "{\"type\":\"heartbeat_ack\"}");
+    }
+}
+
+/* A minute before it expires, or in the middle of a short life. */
+static void test_token_is_replaced_before_it_expires(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_true(rollcall_refresh_token(fixture->client, TOKEN_OF_100_S));
+    fixture->fresh = TOKEN_OF_2000_S;
+    fixture_connect(fixture);
+    advance_with_answers(fixture, 49999);
+    assert_int_equal(fixture->fresh_token_count, 0);
+    fixture_advance(fixture, 1);
+    assert_non_null(strstr(fixture_expect(fixture, "refresh_token"), TOKEN_OF_2000_S));
+    fixture_send(fixture, "{\"type\":\"ok\",\"id\":\"token\"}");
+    advance_with_answers(fixture, 1000000);
+    assert_int_equal(fixture->fresh_token_count, 1);
+}
+
+static void test_refused_fresh_token_is_tried_again(void **state)
+{
+    struct fixture *fixture = *state;
+    rollcall_refresh_token(fixture->client, TOKEN_OF_40_S);
+    fixture->fresh = TOKEN_OF_2000_S;
+    fixture_connect(fixture);
+    advance_with_answers(fixture, 20000);
+    fixture_expect(fixture, "refresh_token");
+    fixture_send(fixture, "{\"type\":\"error\",\"id\":\"token\",\"code\":\"SERVER_BUSY\","
+                          "\"retry_after_seconds\":3}");
+    fixture_advance(fixture, 2999);
+    fixture_expect_no(fixture, "refresh_token");
+    fixture_advance(fixture, 1);
+    fixture_expect(fixture, "refresh_token");
+    assert_int_equal(fixture->fresh_token_count, 2);
+    assert_null(strstr(fixture->log, "error"));
+}
+
+static void test_expired_token_is_not_used_for_a_handshake(void **state)
+{
+    struct fixture *fixture = *state;
+    rollcall_refresh_token(fixture->client, TOKEN_OF_40_S);
+    fixture->fresh = TOKEN_OF_2000_S;
+    fixture_advance_clock(39000);
+    fixture_connect(fixture);
+    assert_non_null(strstr(fixture->request, "Bearer " TOKEN_OF_2000_S "\r\n"));
+}
+
 /* ---- heartbeats ---- */
 
 static void test_heartbeats_follow_the_interval_of_the_server(void **state)
@@ -352,6 +426,10 @@ int main(void)
         TEST(test_refused_token_without_a_fresh_one_stops_the_client),
         TEST(test_expired_token_is_replaced_each_time),
         TEST(test_refreshed_token_is_sent_now_and_on_the_next_connection),
+        TEST(test_refused_refresh_of_the_application_is_reported),
+        TEST(test_token_is_replaced_before_it_expires),
+        TEST(test_refused_fresh_token_is_tried_again),
+        TEST(test_expired_token_is_not_used_for_a_handshake),
         TEST(test_heartbeats_follow_the_interval_of_the_server),
         TEST(test_silent_server_is_left_after_the_expiry_window),
         TEST(test_broken_frames_end_the_connection),

@@ -46,6 +46,8 @@ static void fixture_log(struct fixture *fixture, const char *format, ...)
 static void on_event(void *arg, const struct rollcall_event *event)
 {
     struct fixture *fixture = arg;
+    if (event->call_id[0])
+        snprintf(fixture->call_id, sizeof(fixture->call_id), "%s", event->call_id);
     switch (event->type) {
     case ROLLCALL_EVENT_STATE:
         fixture_log(fixture, "%s ", rollcall_state_name(event->state));

@@ -20,6 +20,7 @@ struct fixture {
     char log[FIXTURE_LOG_BYTES];
     int64_t wait_ms;   /* of the last BACKOFF */
     char why[512];     /* of the last BACKOFF or STOPPED: its code and text */
+    char call_id[64];  /* of the last event about a call */
     size_t body_len;   /* of the last message */
     const char *fresh; /* what the application's fresh_token() returns */
     int fresh_token_count;

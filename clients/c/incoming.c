@@ -15,6 +15,8 @@ struct fields {
     struct slice client_message_id;
     struct slice sender_id;
     struct slice user_id;
+    struct slice call_id;
+    struct slice server_time;
     struct slice status;
     struct slice body;
     struct slice code;
@@ -46,6 +48,8 @@ static const struct {
     {"client_message_id", KIND_TEXT, offsetof(struct fields, client_message_id)},
     {"sender_id", KIND_TEXT, offsetof(struct fields, sender_id)},
     {"user_id", KIND_TEXT, offsetof(struct fields, user_id)},
+    {"call_id", KIND_TEXT, offsetof(struct fields, call_id)},
+    {"server_time", KIND_TEXT, offsetof(struct fields, server_time)},
     {"status", KIND_TEXT, offsetof(struct fields, status)},
     {"body", KIND_TEXT, offsetof(struct fields, body)},
     {"code", KIND_TEXT, offsetof(struct fields, code)},
@@ -102,6 +106,8 @@ static bool fields_read(struct json *json, struct fields *fields)
                                     (char *)fields + JSON_MEMBERS[i].offset))
             return false;
     }
+    if (!fields->call_id.data && slice_starts_with(fields->id, SLICE(CLIENT_CALL_ID)))
+        fields->call_id = slice_after(fields->id, sizeof(CLIENT_CALL_ID) - 1);
     return json->error == NULL;
 }
 
@@ -124,7 +130,8 @@ static bool incoming_make_event(struct rollcall_event *event, struct buffer *tex
 {
     size_t bytes = fields->type.len + fields->chat_id.len + fields->message_id.len +
                    fields->client_message_id.len + fields->sender_id.len + fields->user_id.len +
-                   fields->status.len + fields->body.len + fields->code.len + fields->text.len + 16;
+                   fields->call_id.len + fields->id.len + fields->status.len + fields->body.len +
+                   fields->code.len + fields->text.len + 16;
     /* Reserve all at once, because the buffer must not move while the event points into it. */
     if (!buffer_reserve(texts, bytes))
         return false;
@@ -136,6 +143,8 @@ static bool incoming_make_event(struct rollcall_event *event, struct buffer *tex
         .client_message_id = incoming_terminate(texts, fields->client_message_id),
         .user_id =
             incoming_terminate(texts, fields->sender_id.data ? fields->sender_id : fields->user_id),
+        .call_id = incoming_terminate(texts, fields->call_id),
+        .id = incoming_terminate(texts, fields->id),
         .status = incoming_terminate(texts, fields->status),
         .body = incoming_terminate(texts, fields->body),
         .body_len = fields->body.len,
@@ -195,7 +204,8 @@ static bool incoming_handle_items(struct rollcall *client, struct slice raw,
 static bool on_connection_established(struct rollcall *client, const struct fields *fields,
                                       struct rollcall_event *event)
 {
-    return client_established(client, event->user_id, fields->heartbeat_s, fields->expiry_s);
+    return client_established(client, event->user_id, fields->heartbeat_s, fields->expiry_s,
+                              fields->server_time);
 }
 
 static bool on_message(struct rollcall *client, const struct fields *fields,
@@ -252,6 +262,8 @@ static bool on_chat_snapshot(struct rollcall *client, const struct fields *field
                              struct rollcall_event *event)
 {
     chats_opened(client, fields->chat_id);
+    if (!incoming_handle_items(client, fields->presences, on_presence))
+        return false;
     client_emit(client, event);
     return true;
 }
@@ -301,6 +313,12 @@ static bool on_error(struct rollcall *client, const struct fields *fields,
                      slice_is(fields->code, "SERVICE_UNAVAILABLE");
     int64_t after_ms = client_milliseconds(fields->retry_after_s);
     event->type = ROLLCALL_EVENT_ERROR;
+    event->wait_ms = after_ms;
+    if (token_answered(client, fields->id, false, after_ms)) {
+        if (!temporary || !client->options.fresh_token)
+            client_emit(client, event);
+        return true;
+    }
     if (fields->client_message_id.data) {
         if (temporary)
             outbox_refused(client, event->client_message_id, limited, after_ms);
@@ -318,6 +336,14 @@ static bool on_error(struct rollcall *client, const struct fields *fields,
     return true;
 }
 
+static bool on_ok(struct rollcall *client, const struct fields *fields,
+                  struct rollcall_event *event)
+{
+    if (!token_answered(client, fields->id, true, 0))
+        client_emit(client, event);
+    return true;
+}
+
 static bool on_heartbeat_ack(struct rollcall *client, const struct fields *fields,
                              struct rollcall_event *event)
 {
@@ -330,6 +356,7 @@ static const struct {
     incoming_handler *handle;
 } TYPES[] = {
     {"heartbeat_ack", on_heartbeat_ack},
+    {"ok", on_ok},
     {"message", on_message},
     {"message_ack", on_message_ack},
     {"sync_response", on_sync_response},

@@ -87,6 +87,25 @@ static void test_chat_opened_again_sends_open_chat_again(void **state)
     fixture_expect_no(fixture, "open_chat");
 }
 
+/* An application with several calls must know which one an answer is about. */
+static void test_answers_about_a_call_name_it(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_connect(fixture);
+    assert_false(rollcall_call_accept(fixture->client, ""));
+    assert_true(rollcall_call_accept(fixture->client, "c1"));
+    fixture_process(fixture);
+    assert_non_null(strstr(fixture_expect(fixture, "call_accept"), "\"id\":\"call c1\""));
+    fixture_send(fixture, "{\"type\":\"error\",\"id\":\"call c1\",\"code\":\"NOT_FOUND\"}");
+    assert_string_equal(fixture->call_id, "c1");
+    assert_non_null(strstr(fixture->log, "error::NOT_FOUND"));
+    assert_true(rollcall_call_request(fixture->client, "bob", NULL));
+    fixture_process(fixture);
+    fixture_expect(fixture, "call_request");
+    fixture_send(fixture, "{\"type\":\"call_ringing\",\"id\":\"call c2\",\"call_id\":\"c2\"}");
+    assert_string_equal(fixture->call_id, "c2");
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, fixture_set_up, fixture_tear_down)
 
 int main(void)
@@ -95,6 +114,7 @@ int main(void)
         TEST(test_users_added_while_a_command_is_pending_are_subscribed),
         TEST(test_refusal_after_an_older_answer_is_retried),
         TEST(test_chat_opened_again_sends_open_chat_again),
+        TEST(test_answers_about_a_call_name_it),
     };
     return cmocka_run_group_tests_name("clients/c late answers", tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* How a connection begins and ends. */
 #include "client.h"
 
+#include "text/time_text.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,14 +45,8 @@ static bool reconnect_replace_token(struct rollcall *client)
 {
     if (!client->refused)
         return true;
-    const char *fresh = NULL;
-    if (client->options.fresh_token && !client->replaced)
-        fresh = client->options.fresh_token(client->options.arg);
-    char *copy = fresh ? strdup(fresh) : NULL;
-    if (!copy)
+    if (client->replaced || !token_fetch(client))
         return false;
-    free(client->token);
-    client->token = copy;
     client->refused = false;
     client->replaced = true;
     return true;
@@ -100,6 +96,7 @@ void client_connect(struct rollcall *client)
 {
     client->deadline_ms = client->clock.now_ms + CLIENT_HANDSHAKE_MS;
     client_set_state(client, ROLLCALL_CONNECTING);
+    token_replace_if_expired(client);
     transport_connect(client);
 }
 
@@ -114,7 +111,7 @@ void client_note_closing(struct rollcall *client, bool reconnect_allowed, int64_
 }
 
 bool client_established(struct rollcall *client, const char *user_id, double heartbeat_s,
-                        double expiry_s)
+                        double expiry_s, struct slice server_time)
 {
     if (client->state != ROLLCALL_CONNECTING)
         return true;
@@ -129,6 +126,10 @@ bool client_established(struct rollcall *client, const char *user_id, double hea
     client->expiry_ms = expiry_ms > 0 ? expiry_ms : EXPIRY_DEFAULT_MS;
     client->established_ms = client->clock.now_ms;
     client->replaced = false;
+    int64_t server_ms;
+    client->skew_ms =
+        time_text_parse(server_time, &server_ms) ? server_ms - client->clock.wall_ms : 0;
+    token_schedule(client);
     client_set_state(client, ROLLCALL_SYNCING);
     client_heartbeat(client);
     return true;

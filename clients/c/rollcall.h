@@ -72,8 +72,9 @@ enum rollcall_event_type {
     ROLLCALL_EVENT_SENT,    /* chat_id, client_message_id, message_id, sequence, duplicate */
     ROLLCALL_EVENT_REFUSED, /* of a message, for good: chat_id, client_message_id, code, text */
     ROLLCALL_EVENT_PRESENCE, /* user_id, status, version; json has the rest */
-    ROLLCALL_EVENT_ERROR, /* any other error: code, text; chat_id if following or opening it failed */
-    ROLLCALL_EVENT_OTHER, /* any other message of the server: name, json */
+    ROLLCALL_EVENT_ERROR, /* any other error: code, text; chat_id if following or opening it failed, call_id if it
+                             is about a call; wait_ms: how long to wait before you try again, 0 if unknown */
+    ROLLCALL_EVENT_OTHER, /* any other message of the server: name, json; with "ok" and the rest about a call: call_id */
 };
 
 /* Texts are terminated and never NULL; those that do not apply are "". `code` comes from the server, except with a
@@ -89,6 +90,8 @@ struct rollcall_event {
     const char *message_id;
     const char *client_message_id;
     const char *user_id;
+    const char *call_id;
+    const char *id; /* of the command that this answers, if you gave it one as a string */
     const char *status;
     const char *body;
     size_t body_len; /* a body may contain '\0' */
@@ -111,8 +114,9 @@ struct rollcall_options {
     const char *token;
     const char *device_id; /* NULL: the server chooses one for every connection */
     void (*event)(void *arg, const struct rollcall_event *event);
-    /* Returns a fresh token after the server has refused the last one. The client copies it. The function may be
-     * NULL or return NULL; then the client stops. It must not call the library. */
+    /* Returns a fresh token: before the last one expires, and after the server has refused it. The client copies it.
+     * The function may be NULL or return NULL; then the client stops when the server refuses the last one. It must
+     * not call the library. */
     const char *(*fresh_token)(void *arg);
     void *arg;
     bool tls;            /* TLS 1.2 or newer; the certificate must be valid for `host` */
@@ -166,12 +170,22 @@ bool rollcall_ack(struct rollcall *client, const char *chat_id, int64_t sequence
 bool rollcall_send(struct rollcall *client, const char *chat_id, const char *client_message_id,
                    const char *body);
 
-/* Opens or closes a chat. While it is open, the server sends its members' presence and typing. */
+/* Opens or closes a chat. While it is open, the server sends its members' presence and typing: one PRESENCE event for
+ * each member now, then "chat_snapshot" (ROLLCALL_EVENT_OTHER), then the changes. */
 bool rollcall_open_chat(struct rollcall *client, const char *chat_id);
 bool rollcall_close_chat(struct rollcall *client, const char *chat_id);
 bool rollcall_typing(struct rollcall *client, const char *chat_id, bool typing);
 
-/* Voice and video calls: request one with `to`, then use its id. `data_json` is any JSON value. */
+/* Sends an event of the application to its server: "event_ack" (ROLLCALL_EVENT_OTHER) has the answer in `json`, or an
+ * ERROR follows; both have the `id` that you give here (1 to ROLLCALL_ID_BYTES_MAX bytes). `data_json` is any JSON value.
+ * Returns false while there is no connection. */
+bool rollcall_send_event(struct rollcall *client, const char *id, const char *name,
+                         const char *data_json);
+
+/* Voice and video calls: request one with `to`, then use its id. `call_id` NULL: the library chooses one, and the
+ * event "call_ringing" has it. The server answers each command with an event that has the call_id: "call_ringing",
+ * "ok" (not for signals) or an ERROR. `data_json` is any JSON value. They return false while there is no
+ * connection, and for an id that is none. */
 bool rollcall_call_request(struct rollcall *client, const char *to, const char *call_id);
 bool rollcall_call_accept(struct rollcall *client, const char *call_id);
 bool rollcall_call_reject(struct rollcall *client, const char *call_id);

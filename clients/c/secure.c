@@ -1,5 +1,5 @@
-/* TLS over the client's socket: the server's certificate must be valid for the host, and OpenSSL never blocks. */
-#include "client.h"
+/* TLS over a link: the server's certificate must be valid for the host, and OpenSSL never blocks. */
+#include "link.h"
 
 #include <errno.h>
 #include <openssl/err.h>
@@ -14,19 +14,19 @@
 /* OpenSSL's own socket BIO would raise SIGPIPE, which belongs to the application. */
 static int secure_bio_write(BIO *bio, const char *data, int len)
 {
-    struct rollcall *client = BIO_get_data(bio);
-    ssize_t went = send(client->fd, data, (size_t)len, MSG_NOSIGNAL);
+    struct link *link = BIO_get_data(bio);
+    ssize_t went = send(link->fd, data, (size_t)len, MSG_NOSIGNAL);
     BIO_clear_retry_flags(bio);
     if (went < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOTCONN))
         BIO_set_retry_write(bio);
-    client->connected |= went >= 0;
+    link->connected |= went >= 0;
     return (int)went;
 }
 
 static int secure_bio_read(BIO *bio, char *data, int len)
 {
-    struct rollcall *client = BIO_get_data(bio);
-    ssize_t got = recv(client->fd, data, (size_t)len, 0);
+    struct link *link = BIO_get_data(bio);
+    ssize_t got = recv(link->fd, data, (size_t)len, 0);
     BIO_clear_retry_flags(bio);
     if (got < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOTCONN))
         BIO_set_retry_read(bio);
@@ -41,11 +41,11 @@ static long secure_bio_control(BIO *bio, int command, long number, void *pointer
     return command == BIO_CTRL_FLUSH;
 }
 
-static BIO *secure_make_bio(struct rollcall *client)
+static BIO *secure_make_bio(struct link *link)
 {
-    BIO_METHOD *method = client->tls_socket;
+    BIO_METHOD *method = link->tls_socket;
     if (!method)
-        method = client->tls_socket =
+        method = link->tls_socket =
             BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "client");
     if (!method || BIO_meth_set_write(method, secure_bio_write) != 1 ||
         BIO_meth_set_read(method, secure_bio_read) != 1 ||
@@ -53,7 +53,7 @@ static BIO *secure_make_bio(struct rollcall *client)
         return NULL;
     BIO *bio = BIO_new(method);
     if (bio) {
-        BIO_set_data(bio, client);
+        BIO_set_data(bio, link);
         BIO_set_init(bio, 1);
     }
     return bio;
@@ -61,10 +61,10 @@ static BIO *secure_make_bio(struct rollcall *client)
 
 /* ---- starting ---- */
 
-static const char *secure_make_context(struct rollcall *client)
+static const char *secure_make_context(struct link *link)
 {
-    const char *ca_file = client->ca_file;
-    SSL_CTX *context = client->tls_context = SSL_CTX_new(TLS_client_method());
+    const char *ca_file = link->target.ca_file;
+    SSL_CTX *context = link->tls_context = SSL_CTX_new(TLS_client_method());
     if (!context)
         return "TLS is not available";
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
@@ -76,7 +76,7 @@ static const char *secure_make_context(struct rollcall *client)
                 : SSL_CTX_set_default_verify_paths(context) == 1)
         return NULL;
     SSL_CTX_free(context);
-    client->tls_context = NULL;
+    link->tls_context = NULL;
     return "the certificates in ca_file cannot be read";
 }
 
@@ -87,90 +87,90 @@ static bool secure_expect_host(SSL *tls, const char *host)
            (SSL_set1_host(tls, host) == 1 && SSL_set_tlsext_host_name(tls, host) == 1);
 }
 
-const char *secure_start(struct rollcall *client)
+const char *secure_start(struct link *link)
 {
-    const char *why = client->tls_context ? NULL : secure_make_context(client);
+    const char *why = link->tls_context ? NULL : secure_make_context(link);
     if (why)
         return why;
-    SSL *tls = SSL_new(client->tls_context);
-    BIO *bio = tls ? secure_make_bio(client) : NULL;
-    if (!bio || !secure_expect_host(tls, client->host)) {
+    SSL *tls = SSL_new(link->tls_context);
+    BIO *bio = tls ? secure_make_bio(link) : NULL;
+    if (!bio || !secure_expect_host(tls, link->target.host)) {
         BIO_free(bio);
         SSL_free(tls);
         return "out of memory";
     }
     SSL_set_bio(tls, bio, bio);
     SSL_set_connect_state(tls);
-    client->tls = tls;
+    link->tls = tls;
     return NULL;
 }
 
-void secure_drop(struct rollcall *client)
+void secure_drop(struct link *link)
 {
-    SSL_free(client->tls);
-    client->tls = NULL;
-    client->tls_wants_write = false;
-    client->tls_send_awaits_bytes = false;
+    SSL_free(link->tls);
+    link->tls = NULL;
+    link->tls_wants_write = false;
+    link->tls_send_awaits_bytes = false;
 }
 
-void secure_free(struct rollcall *client)
+void secure_free(struct link *link)
 {
-    secure_drop(client);
-    SSL_CTX_free(client->tls_context);
-    BIO_meth_free(client->tls_socket);
+    secure_drop(link);
+    SSL_CTX_free(link->tls_context);
+    BIO_meth_free(link->tls_socket);
 }
 
 /* ---- bytes ---- */
 
-static void secure_explain(struct rollcall *client, int result)
+static void secure_explain(struct link *link, int result)
 {
-    long verified = SSL_get_verify_result(client->tls);
+    long verified = SSL_get_verify_result(link->tls);
     unsigned long error = ERR_peek_last_error();
     const char *reason = ERR_reason_error_string(error);
     if (verified != X509_V_OK)
-        snprintf(client->tls_error, sizeof(client->tls_error),
+        snprintf(link->tls_error, sizeof(link->tls_error),
                  "the server's certificate is not accepted: %s",
                  X509_verify_cert_error_string(verified));
-    else if (SSL_get_error(client->tls, result) == SSL_ERROR_SYSCALL && errno)
-        snprintf(client->tls_error, sizeof(client->tls_error), "%s", strerror(errno));
+    else if (SSL_get_error(link->tls, result) == SSL_ERROR_SYSCALL && errno)
+        snprintf(link->tls_error, sizeof(link->tls_error), "%s", strerror(errno));
     else
-        snprintf(client->tls_error, sizeof(client->tls_error), "TLS failed: %s",
+        snprintf(link->tls_error, sizeof(link->tls_error), "TLS failed: %s",
                  reason ? reason : "the server hung up");
 }
 
 /* Returns what send() and recv() return: -1 with EAGAIN to wait, with EPROTO after a failure. */
-static ssize_t secure_outcome(struct rollcall *client, int result, bool sending)
+static ssize_t secure_outcome(struct link *link, int result, bool sending)
 {
     if (result > 0)
         return result;
-    switch (SSL_get_error(client->tls, result)) {
+    switch (SSL_get_error(link->tls, result)) {
     case SSL_ERROR_WANT_READ:
-        client->tls_send_awaits_bytes |= sending;
+        link->tls_send_awaits_bytes |= sending;
         errno = EAGAIN;
         return -1;
     case SSL_ERROR_WANT_WRITE:
-        client->tls_wants_write = true;
+        link->tls_wants_write = true;
         errno = EAGAIN;
         return -1;
     case SSL_ERROR_ZERO_RETURN:
         return 0;
     default:
-        secure_explain(client, result);
+        secure_explain(link, result);
         errno = EPROTO;
         return -1;
     }
 }
 
-ssize_t secure_send(struct rollcall *client, const void *data, size_t len)
+ssize_t secure_send(struct link *link, const void *data, size_t len)
 {
     ERR_clear_error();
     errno = 0;
-    return secure_outcome(client, SSL_write(client->tls, data, (int)len), true);
+    return secure_outcome(link, SSL_write(link->tls, data, (int)len), true);
 }
 
-ssize_t secure_receive(struct rollcall *client, void *data, size_t len)
+ssize_t secure_receive(struct link *link, void *data, size_t len)
 {
     ERR_clear_error();
     errno = 0;
-    return secure_outcome(client, SSL_read(client->tls, data, (int)len), false);
+    return secure_outcome(link, SSL_read(link->tls, data, (int)len), false);
 }
