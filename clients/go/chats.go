@@ -127,6 +127,18 @@ func (c *Client) offerLocked(message Message) {
 	}
 }
 
+// onDeletedLocked: a message was deleted. If it is held behind a gap, it is delivered without its body.
+func (c *Client) onDeletedLocked(chatID string, sequence int64) {
+	log := c.chats.logs[chatID]
+	if log == nil {
+		return
+	}
+	if message, isHeld := log.held[sequence]; isHeld {
+		message.Body, message.Deleted = "", true
+		log.held[sequence] = message
+	}
+}
+
 // expectLocked: the server has a message with this sequence that only a sync can fetch.
 func (c *Client) expectLocked(chatID string, sequence int64) {
 	log := c.chats.log(chatID)
@@ -327,6 +339,18 @@ func (c *Client) sendNow(frame fields) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.state == Ready && c.sendLocked(text)
+}
+
+// SendEvent sends an event of the application to its server and returns the data of the acknowledgement.
+func (c *Client) SendEvent(ctx context.Context, name string, data any) (json.RawMessage, error) {
+	reply, err := c.request(ctx, "event", fields{"name": name, "data": data}, requestKind{})
+	if err != nil {
+		return nil, err
+	}
+	acknowledged, err := decode[struct {
+		Data json.RawMessage `json:"data"`
+	}](reply)
+	return acknowledged.Data, err
 }
 
 // RequestCall rings a contact and returns the call's id; an empty callID lets the server choose.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/coder/websocket"
@@ -40,6 +41,7 @@ type connection struct {
 	socket   *websocket.Conn
 	outgoing chan []byte
 	beatNow  chan struct{}
+	turn     sync.Mutex // of those that wait after RATE_LIMITED
 
 	// Guarded by the client's lock.
 	dropReason      string

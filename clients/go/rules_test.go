@@ -47,6 +47,23 @@ func TestDuplicatesAreDeliveredOnceAndAGapHoldsMessages(t *testing.T) {
 	expectSequences(t, client, delivered, 1, 2, 3, 4, 5)
 }
 
+func TestADeletedMessageBehindAGapIsDeliveredWithoutItsBody(t *testing.T) {
+	client, _ := offlineClient()
+	var bodies []string
+	client.options.OnMessage = func(m Message) { bodies = append(bodies, fmt.Sprint(m.Body, m.Deleted)) }
+	for _, sequence := range []int64{1, 3} {
+		client.offerLocked(Message{ChatID: "c", Sequence: sequence, Body: "text"})
+	}
+	client.onDeletedLocked("elsewhere", 3)
+	client.onDeletedLocked("c", 1)
+	client.onDeletedLocked("c", 3)
+	client.offerLocked(Message{ChatID: "c", Sequence: 2, Body: "text"})
+	client.runEvents()
+	if fmt.Sprint(bodies) != "[textfalse textfalse true]" {
+		t.Fatal(bodies)
+	}
+}
+
 func TestAChatOpenedWithoutAStartBeginsAtTheLatestMessage(t *testing.T) {
 	client, delivered := offlineClient()
 	client.chats.log("c").open = true

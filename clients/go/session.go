@@ -182,52 +182,79 @@ func (c *Client) restoreChats(connection *connection, chats []string) {
 		group.Add(1)
 		go func() {
 			defer group.Done()
-			c.restore(connection, chatID, 0, func() error { return c.restoreChat(connection, chatID) })
+			c.restoreChat(connection, chatID)
 			<-places
 		}()
 	}
 	group.Wait()
 }
 
-func (c *Client) restoreChat(connection *connection, chatID string) error {
+// restoreChat has two steps, so that a retry repeats only the request that was refused.
+func (c *Client) restoreChat(connection *connection, chatID string) {
+	wasOpen := c.isChatOpen(chatID)
+	if wasOpen {
+		c.restore(connection, chatID, 0, func() error {
+			_, err := c.openChat(connection.ctx, chatID, requestKind{early: true})
+			return err
+		})
+	}
+	if wasOpen && !c.isChatOpen(chatID) {
+		return // refused for good
+	}
+	c.restore(connection, chatID, 0, func() error {
+		_, err := c.Sync(connection.ctx, chatID)
+		return err
+	})
+}
+
+func (c *Client) isChatOpen(chatID string) bool {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	log := c.chats.logs[chatID]
-	isOpen := log != nil && log.open
-	c.mu.Unlock()
-	if isOpen {
-		if _, err := c.openChat(connection.ctx, chatID, requestKind{early: true}); err != nil {
+	return log != nil && log.open
+}
+
+// pace does work and, while the server says RATE_LIMITED, waits as long as it says and tries again. One at a time, so that
+// the chats do not compete for what the server allows.
+func (c *Client) pace(connection *connection, work func() error) error {
+	err := work()
+	if Code(err) != "RATE_LIMITED" {
+		return err
+	}
+	connection.turn.Lock()
+	defer connection.turn.Unlock()
+	for attempt := 1; attempt < restoreAttemptsMax && Code(err) == "RATE_LIMITED"; attempt++ {
+		c.mu.Lock()
+		delay := retryDelay(err, attempt-1, c.random.Float64())
+		c.mu.Unlock()
+		if !sleep(connection.ctx, delay) {
 			return err
 		}
+		err = work()
 	}
-	_, err := c.Sync(connection.ctx, chatID)
 	return err
 }
 
-// restore does work for the subscriptions or one chat, and retries after temporary errors. The caller waits for a retry
-// after RATE_LIMITED; other retries run in the background, so that a part of the server that is down does not delay the
-// rest. After a lost connection, the next one restores instead.
+// restore does work for the subscriptions or a part of one chat, and retries after temporary errors. The caller waits while
+// the server says RATE_LIMITED; other retries run in the background, so that a part of the server that is down does not
+// delay the rest. After a lost connection, the next one restores instead.
 func (c *Client) restore(connection *connection, chatID string, attempt int, work func() error) {
-	err := work()
+	err := c.pace(connection, work)
 	if err == nil || connection.ctx.Err() != nil || Code(err) == "DISCONNECTED" {
 		return
 	}
-	if !isRetryable(err) || attempt+1 >= restoreAttemptsMax {
+	if !isRetryable(err) || Code(err) == "RATE_LIMITED" || attempt+1 >= restoreAttemptsMax {
 		c.onRestoreFailed(chatID, err)
 		return
 	}
 	c.mu.Lock()
 	delay := retryDelay(err, attempt, c.random.Float64())
 	c.mu.Unlock()
-	again := func() {
+	go func() {
 		if sleep(connection.ctx, delay) {
 			c.restore(connection, chatID, attempt+1, work)
 		}
-	}
-	if Code(err) == "RATE_LIMITED" {
-		again()
-	} else {
-		go again()
-	}
+	}()
 }
 
 func (c *Client) onRestoreFailed(chatID string, err error) {
@@ -311,6 +338,14 @@ func (c *Client) applyLocked(connection *connection, kind string, id *string, te
 		if err = json.Unmarshal(text, &chat); err == nil && c.chats.logs[chat.ChatID] != nil {
 			c.chats.logs[chat.ChatID].open = false
 		}
+	case "message_deleted":
+		var deleted struct {
+			ChatID   string `json:"chat_id"`
+			Sequence int64  `json:"sequence"`
+		}
+		if err = json.Unmarshal(text, &deleted); err == nil {
+			c.onDeletedLocked(deleted.ChatID, deleted.Sequence)
+		}
 	case "connection_closing":
 		var closing closingMessage
 		if err = json.Unmarshal(text, &closing); err == nil {
@@ -318,11 +353,13 @@ func (c *Client) applyLocked(connection *connection, kind string, id *string, te
 			c.markMissedLocked(closing.SyncFromSequence)
 		}
 	case "sync_required":
+		var chats []string
 		for chatID, log := range c.chats.logs {
 			if log.open || log.last != unknownSequence {
-				c.onGapLocked(chatID)
+				chats = append(chats, chatID)
 			}
 		}
+		go c.restoreChats(connection, chats)
 	}
 	return err
 }

@@ -66,6 +66,11 @@ export class Chats {
       .map(([chatId]) => chatId);
   }
 
+  /** All chats whose messages are counted, open or not. */
+  get tracked() {
+    return [...this.#logs].filter(([, log]) => log.open || log.last !== null).map(([chatId]) => chatId);
+  }
+
   /**
    * Takes `sync_from_sequence` of a closing connection: chats whose messages the server dropped.
    */

@@ -24,6 +24,13 @@ export const RESTORE_PARALLEL = 4;
 /** Attempts to restore the subscriptions or a chat before an `error` event reports it. */
 export const RESTORE_ATTEMPTS_MAX = 10;
 
+/** Promises the error of some work, or null. */
+const errorOf = (work) =>
+  work().then(
+    () => null,
+    (error) => error,
+  );
+
 export class Session {
   link;
   requests;
@@ -40,6 +47,7 @@ export class Session {
   #tokenRefresh;
   #waiters = [];
   #generation = 0;
+  #turn = Promise.resolve(); // of those that wait after RATE_LIMITED
 
   constructor({ url, tokens, WebSocket, timers, random, activity, emitter }) {
     this.#emitter = emitter;
@@ -163,6 +171,7 @@ export class Session {
   }
 
   #onEstablished(message) {
+    this.#turn = Promise.resolve(); // what waits belongs to the connection before
     this.userId = message.user_id;
     this.connectionId = message.conn_id;
     this.#heartbeat.start({
@@ -183,7 +192,7 @@ export class Session {
         this.requestPresences('subscribe_presence', this.presence.subscribed, { early: true }),
       );
     }
-    await this.#restoreChats();
+    await this.#restoreChats(this.chats.toRestore);
     if (generation !== this.#generation || this.state !== SYNCING) return;
     this.link.markReady();
     this.requests.flush();
@@ -192,39 +201,56 @@ export class Session {
   }
 
   /** Opens and syncs what may have missed messages: after a reconnect, and when the server asks for it. */
-  #restoreChats() {
-    return inParallel(this.chats.toRestore, RESTORE_PARALLEL, (chatId) =>
-      this.#restore(chatId, () => this.#restoreChat(chatId)),
+  #restoreChats(chatIds) {
+    return inParallel(chatIds, RESTORE_PARALLEL, (chatId) =>
+      this.#restoreChat(chatId),
     );
   }
 
+  /** Two steps, so that a retry repeats only the request that was refused. */
   async #restoreChat(chatId) {
-    if (this.chats.isOpen(chatId)) await this.openChat(chatId, { early: true });
-    await this.chats.sync(chatId);
+    const wasOpen = this.chats.isOpen(chatId);
+    if (wasOpen) await this.#restore(chatId, () => this.openChat(chatId, { early: true }));
+    if (wasOpen && !this.chats.isOpen(chatId)) return; // refused for good
+    await this.#restore(chatId, () => this.chats.sync(chatId));
   }
 
   /**
-   * Restores the subscriptions or one chat, and retries after temporary errors. The caller waits
-   * for a retry after RATE_LIMITED; other retries run in the background, so that a part of the
-   * server that is down does not delay the rest. After a lost connection, the next one restores
-   * instead.
+   * Restores the subscriptions or a part of one chat, and retries after temporary errors. The caller waits while
+   * the server says RATE_LIMITED; other retries run in the background, so that a part of the server that is down does
+   * not delay the rest. After a lost connection, the next one restores instead.
    */
   async #restore(chatId, work, attempt = 0) {
     const generation = this.#generation;
-    try {
-      await work();
-    } catch (error) {
-      const connectionLost = generation !== this.#generation || error.code === 'DISCONNECTED';
-      if (connectionLost) return;
-      if (!error.retryable || attempt + 1 >= RESTORE_ATTEMPTS_MAX) {
-        this.#onRestoreFailed(chatId, error);
-        return;
-      }
-      const again = this.#timers.pause(retryDelayMs(error, attempt, this.#random)).then(() => {
-        if (generation === this.#generation) return this.#restore(chatId, work, attempt + 1);
-      });
-      if (error.code === 'RATE_LIMITED') await again;
+    let error = await errorOf(work);
+    if (error?.code === 'RATE_LIMITED') error = await this.#retryInTurn(error, work);
+    if (error === null || generation !== this.#generation || error.code === 'DISCONNECTED') return;
+    if (!error.retryable || error.code === 'RATE_LIMITED' || attempt + 1 >= RESTORE_ATTEMPTS_MAX) {
+      this.#onRestoreFailed(chatId, error);
+      return;
     }
+    this.#timers.pause(retryDelayMs(error, attempt, this.#random)).then(() => {
+      if (generation === this.#generation) this.#restore(chatId, work, attempt + 1);
+    });
+  }
+
+  /**
+   * Waits as long as the server says, and tries again. One at a time, so that the chats do not compete for what the server
+   * allows. Promises null, or the last error.
+   */
+  #retryInTurn(refusal, work) {
+    const generation = this.#generation;
+    const turn = this.#turn.then(async () => {
+      let error = refusal;
+      for (let attempt = 1; attempt < RESTORE_ATTEMPTS_MAX && error?.code === 'RATE_LIMITED'; attempt += 1) {
+        await this.#timers.pause(retryDelayMs(error, attempt - 1, this.#random));
+        if (generation !== this.#generation) break;
+        error = await errorOf(work);
+      }
+      return error;
+    });
+    this.#turn = turn;
+    return turn;
   }
 
   #onRestoreFailed(chatId, error) {
@@ -277,7 +303,7 @@ export class Session {
         this.chats.onDeleted(message.chat_id, message.sequence);
         break;
       case 'sync_required':
-        this.#restoreChats();
+        this.#restoreChats(this.chats.tracked);
         break;
       case 'connection_closing':
         if (typeof message.sync_from_sequence === 'object')

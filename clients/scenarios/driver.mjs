@@ -6,7 +6,7 @@ import { Rollcall } from '../js/rollcall.js';
 
 const { WebSocket } = createRequire(new URL('../../tests/e2e/', import.meta.url))('ws');
 const EVENTS = ['presence', 'message', 'typing', 'receipt', 'connection_closing', 'contact_request', 'contact_accepted',
-  'contact_removed', 'chat_added', 'chat_removed', 'call_incoming', 'call_accepted', 'call_rejected', 'call_ended', 'call_signal'];
+  'contact_removed', 'chat_added', 'chat_removed', 'message_deleted', 'sync_required', 'delivery', 'call_incoming', 'call_accepted', 'call_rejected', 'call_ended', 'call_signal'];
 const clients = new Map();
 const print = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
 
@@ -22,6 +22,7 @@ const operations = {
   close: (client) => client.close(),
   subscribe_presence: (client, { user_ids: ids }) => client.subscribePresence(ids),
   open_chat: (client, { chat_id: chat, after_sequence: afterSequence }) => client.openChat(chat, { afterSequence }),
+  close_chat: (client, { chat_id: chat }) => client.closeChat(chat),
   send_message: (client, { chat_id: chat, body, client_message_id: clientMessageId }) =>
     client.sendMessage(chat, body, { clientMessageId }),
   typing: (client, { chat_id: chat, typing }) => client.typing(chat, typing),
@@ -31,6 +32,7 @@ const operations = {
   reject_call: (client, { call_id: id }) => client.rejectCall(id),
   end_call: (client, { call_id: id }) => client.endCall(id),
   signal: (client, { call_id: id, data }) => client.signal(id, data),
+  send_event: async (client, { name, data }) => ({ data: await client.sendEvent(name, data) }),
   request_contact: ({ api }, { user_id: user }) => api.requestContact(user),
   contact_requests: ({ api }) => api.contactRequests(),
   accept_contact: ({ api }, { request_id: id }) => api.acceptContact(id),

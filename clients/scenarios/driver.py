@@ -10,7 +10,7 @@ from typing import Any
 from rollcall import Client, RollcallError
 
 EVENTS = ("presence", "message", "typing", "receipt", "connection_closing", "contact_request", "contact_accepted",
-          "contact_removed", "chat_added", "chat_removed", "call_incoming", "call_accepted", "call_rejected", "call_ended",
+          "contact_removed", "chat_added", "chat_removed", "message_deleted", "sync_required", "delivery", "call_incoming", "call_accepted", "call_rejected", "call_ended",
           "call_signal")
 clients: dict[str, Client] = {}
 
@@ -33,6 +33,7 @@ OPERATIONS: dict[str, Any] = {
     "close": lambda c: c.close(),
     "subscribe_presence": lambda c, user_ids: c.subscribe_presence(user_ids),
     "open_chat": lambda c, chat_id, after_sequence=None: c.open_chat(chat_id, after_sequence=after_sequence),
+    "close_chat": lambda c, chat_id: c.close_chat(chat_id),
     "send_message": lambda c, chat_id, body, client_message_id: c.send_message(
         chat_id, body, client_message_id=client_message_id),
     "typing": lambda c, chat_id, typing: c.typing(chat_id, typing),
@@ -42,6 +43,7 @@ OPERATIONS: dict[str, Any] = {
     "reject_call": lambda c, call_id: c.reject_call(call_id),
     "end_call": lambda c, call_id: c.end_call(call_id),
     "signal": lambda c, call_id, data: c.signal(call_id, data),
+    "send_event": lambda c, name, data=None: c.send_event(name, data),
     "request_contact": lambda c, user_id: c.request_contact(user_id),
     "contact_requests": lambda c: c.contact_requests(),
     "accept_contact": lambda c, request_id: c.accept_contact(request_id),
@@ -57,7 +59,7 @@ OPERATIONS: dict[str, Any] = {
 }
 # What a result that is not an object is called in the table.
 NAMES = {"request_call": lambda call_id: {"call_id": call_id}, "mark_read": lambda sequence: {"sequence": sequence},
-         "friends": lambda page: {"friends": page[0]}}
+         "friends": lambda page: {"friends": page[0]}, "send_event": lambda data: {"data": data}}
 
 
 async def perform(command: dict[str, Any]) -> None:

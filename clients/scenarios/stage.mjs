@@ -1,11 +1,13 @@
 /** What one scenario runs on: a server, its users' networks and tokens, and the clients of the driver. */
 import assert from 'node:assert/strict';
+import { createHmac, randomBytes } from 'node:crypto';
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AMPLE_RATES, makeChat } from '../../tests/e2e/support/chats.mjs';
 import { eventually, rest, setVisibility, SOON_MS } from '../../tests/e2e/support/client.mjs';
 import { befriend } from '../../tests/e2e/support/contacts.mjs';
+import { startApplication } from '../../tests/e2e/support/application.mjs';
 import { startServer } from '../../tests/e2e/support/server.mjs';
 import { startNetwork } from './network.mjs';
 
@@ -18,6 +20,8 @@ export class Stage {
   #scenario;
   #folder;
   #server;
+  #application;
+  #secret;
   #actors = new Map();
   #variables = new Map();
 
@@ -29,6 +33,7 @@ export class Stage {
 
   async start() {
     this.#folder = await mkdtemp(join(tmpdir(), 'rollcall-scenario-'));
+    if (this.#scenario.answers) this.#application = await startApplication((question) => this.#answer(question));
     await this.#startServer();
     for (const [chat, members] of Object.entries(this.#scenario.chats ?? {})) await makeChat(this.#server, chat, ...members);
     for (const user of this.#scenario.visible ?? []) await setVisibility(this.#server, user, 'everyone');
@@ -42,6 +47,7 @@ export class Stage {
       actor.network.close();
     }
     await this.#server?.stop('SIGKILL');
+    await this.#application?.stop();
     if (this.#folder) await rm(this.#folder, { recursive: true, force: true, maxRetries: 10 }); // a token may just be written
   }
 
@@ -58,7 +64,23 @@ export class Stage {
 
   async #startServer() {
     const settings = { ...AMPLE_RATES, ...this.#scenario.settings };
+    if (this.#application) settings['hooks.event_url'] = this.#application.url;
+    if (this.#scenario.secret) settings['auth.hmac_secret_file'] = await this.#writeSecret();
     this.#server = await startServer({ dataDir: this.#folder, settings });
+  }
+
+  /** The application's answer to an event; 404 for names that the scenario does not know. */
+  #answer({ name, data }) {
+    const answer = this.#scenario.answers[name];
+    return answer === undefined ? { status: 404, body: { message: 'no such event' } } : { body: { ...answer, asked: data } };
+  }
+
+  /** A new secret, with which later tokens are signed; the server reads it when it is told to. */
+  async #writeSecret() {
+    const file = join(this.#folder, 'secret');
+    this.#secret = randomBytes(32).toString('hex');
+    await writeFile(file, this.#secret);
+    return file;
   }
 
   async #runServer(verb, args) {
@@ -66,6 +88,8 @@ export class Stage {
     const steps = {
       start: () => this.#startServer(),
       kill: () => server.stop('SIGKILL'),
+      change_secret: () => this.#writeSecret(),
+      reload: async () => process.kill(server.pid, 'SIGHUP'),
       drain: () => server.stop('SIGTERM'),
       revoke: async (user) => this.#admin('POST', `/admin/v1/users/${user}/revoke`),
       disconnect: async (user) => {
@@ -77,6 +101,8 @@ export class Stage {
         const { body } = await rest(server, 'GET', `/v1/chats/${chat}/messages?after_sequence=0&limit=500`, { user });
         assert.deepEqual(body.messages.map((message) => message.body), expandBodies(bodies), `stored in ${chat}`);
       },
+      deletes: (chat, sequence) => this.#request('service', 'DELETE', `/v1/service/chats/${chat}/messages/${sequence}`),
+      delivers: (user, event, data) => this.#request('service', 'POST', '/v1/service/deliver', { to: { users: [user] }, event, data }),
       receives: async (user, chat, body) => {
         const { status } = await rest(server, 'POST', `/v1/chats/${chat}/messages`, {
           user,
@@ -88,9 +114,14 @@ export class Stage {
     await steps[verb](...args);
   }
 
-  async #admin(method, path) {
-    const token = await this.#server.token('root', { scope: 'admin' });
-    const response = await fetch(new URL(path, this.#server.url), { method, headers: { Authorization: `Bearer ${token}` } });
+  #admin(method, path) {
+    return this.#request('admin', method, path);
+  }
+
+  async #request(scope, method, path, content) {
+    const token = await this.#server.token('root', { scope });
+    const body = content === undefined ? undefined : JSON.stringify(content);
+    const response = await fetch(new URL(path, this.#server.url), { method, headers: { Authorization: `Bearer ${token}` }, body });
     assert.ok(response.ok, `${method} ${path}: ${response.status}`);
     return response.status === 204 ? null : response.json();
   }
@@ -117,11 +148,19 @@ export class Stage {
     let written = 0;
     const write = async () => {
       const next = `${actor.tokenFile}.${(written += 1)}`; // on a slow machine two writes overlap
-      await writeFile(next, await this.#server.token(userOf(actor.name), { ttlSeconds }));
+      await writeFile(next, await this.#sign(userOf(actor.name), ttlSeconds));
       await rename(next, actor.tokenFile); // at once, so that no client reads half of it
     };
     await write();
     if (this.#scenario.token_ttl_seconds) actor.renewal = setInterval(() => write().catch(() => {}), 500);
+  }
+
+  #sign(user, ttlSeconds) {
+    if (this.#secret === undefined) return this.#server.token(user, { ttlSeconds });
+    const encode = (value) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const nowSeconds = Math.floor(Date.now() / 1000);
+    const text = `${encode({ alg: 'HS256' })}.${encode({ sub: user, iat: nowSeconds, exp: nowSeconds + ttlSeconds })}`;
+    return `${text}.${createHmac('sha256', this.#secret).update(text).digest('base64url')}`;
   }
 
   #verbs = {
@@ -190,7 +229,10 @@ export class Stage {
         return last?.final === true && last.reason === code;
       }),
     /** How often the server has accepted this client's WebSocket. */
-    connected: (actor, times) => assert.equal(actor.network.upgrades, times, `connections of ${actor.name}`),
+    connected: async (actor, times) => {
+      await eventually(() => actor.network.upgrades >= times, `${times} connections of ${actor.name}`);
+      assert.equal(actor.network.upgrades, times, `connections of ${actor.name}`);
+    },
     waits: (_actor, seconds) => new Promise((resolve) => setTimeout(resolve, seconds * 1000)),
   };
 
@@ -237,7 +279,7 @@ export class Stage {
 const isBinding = (value) => typeof value === 'string' && value.startsWith('=');
 const stateOf = (actor) => actor.events.filter(({ event }) => event === 'state').at(-1)?.data;
 const messagesOf = (actor, chat) =>
-  actor.events.filter(({ event, data }) => event === 'message' && data.chat_id === chat).map(({ data }) => data.body);
+  actor.events.filter(({ event, data }) => event === 'message' && data.chat_id === chat).map(({ data }) => (data.deleted ? null : data.body));
 const summary = (events) => events.slice(-12).map((each) => JSON.stringify(each).slice(0, 200)).join(' ');
 
 /** ["#1-30"] stands for the bodies #1 … #30. */

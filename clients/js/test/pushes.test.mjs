@@ -59,6 +59,14 @@ test('sync_required syncs the open chats and is passed on', async () => {
   assert.equal(w.client.state, 'READY');
 });
 
+test('sync_required syncs a chat that is not open', async () => {
+  const w = await readyWithChat(3);
+  w.client.closeChat('chat').catch(() => {});
+  w.socket.serverSends({ type: 'sync_required', reason: 'store_recovered' });
+  await settle();
+  assert.deepEqual(w.socket.ofType('sync_request').map((request) => request.after_sequence), [3]);
+});
+
 test('a snapshot that was not asked for leads to a sync if the chat is ahead', async () => {
   const w = await readyWithChat(3);
   const snapshot = { type: 'chat_snapshot', chat_id: 'chat', presences: [], typing: [] };

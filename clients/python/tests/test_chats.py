@@ -51,6 +51,17 @@ def test_messages_behind_a_gap_are_held_until_a_sync_has_filled_it() -> None:
     assert world.delivered == [1, 2, 3, 4, 5]
 
 
+def test_a_deleted_message_behind_a_gap_is_delivered_without_its_body() -> None:
+    delivered: list[Message] = []
+    chats = Chats(World().fetch, delivered.append, lambda chat_id: None)
+    for sequence in (1, 3):
+        chats.offer(message(sequence))
+    for chat_id, sequence in (("elsewhere", 3), ("c", 1), ("c", 3)):
+        chats.on_deleted(chat_id, sequence)
+    chats.offer(message(2))
+    assert [each.get("body") for each in delivered] == ["#1", "#2", None] and delivered[2]["deleted"]
+
+
 def test_one_sync_of_a_chat_runs_at_a_time() -> None:
     world = World(6)
     world.chats.open("c", 0)

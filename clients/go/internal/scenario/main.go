@@ -32,6 +32,7 @@ type arguments struct {
 	RequestID       string          `json:"request_id"`
 	Members         []string        `json:"members"`
 	Data            json.RawMessage `json:"data"`
+	Name            string          `json:"name"`
 }
 
 type command struct {
@@ -102,6 +103,9 @@ var operations = map[string]operation{
 		}
 		return c.OpenChat(ctx, a.ChatID, after)
 	},
+	"close_chat": func(ctx context.Context, c *rollcall.Client, a arguments) (any, error) {
+		return only(c.CloseChat(ctx, a.ChatID))
+	},
 	"typing": func(ctx context.Context, c *rollcall.Client, a arguments) (any, error) {
 		return c.Typing(a.ChatID, a.Typing), nil
 	},
@@ -123,6 +127,10 @@ var operations = map[string]operation{
 	},
 	"signal": func(ctx context.Context, c *rollcall.Client, a arguments) (any, error) {
 		return c.Signal(a.CallID, a.Data), nil
+	},
+	"send_event": func(ctx context.Context, c *rollcall.Client, a arguments) (any, error) {
+		data, err := c.SendEvent(ctx, a.Name, a.Data)
+		return object{"data": data}, err
 	},
 	"request_contact": func(ctx context.Context, c *rollcall.Client, a arguments) (any, error) {
 		return c.RequestContact(ctx, a.UserID)

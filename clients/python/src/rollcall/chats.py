@@ -98,6 +98,15 @@ class Chats:
         if log.held and log.syncing is None:
             self._on_gap(chat_id)
 
+    def on_deleted(self, chat_id: str, sequence: int) -> None:
+        """A message was deleted: if it is held behind a gap, it is delivered without its body."""
+        held = self._logs[chat_id].held if chat_id in self._logs else {}
+        if sequence in held:
+            message = held[sequence].copy()
+            message.pop("body", None)
+            message["deleted"] = True
+            held[sequence] = message
+
     def expect(self, chat_id: str, sequence: int) -> None:
         """The server has a message with this sequence that only a sync can fetch."""
         log = self._log(chat_id)

@@ -179,6 +179,10 @@ class Client(People):
         """Moves the user's read mark: others who have the chat open get a `receipt`. Returns False if not connected."""
         return self._session.link.send({"type": "ack", "chat_id": chat_id, "sequence": sequence})
 
+    async def send_event(self, name: str, data: Any = None) -> Any:
+        """Sends an event of the application to its server; returns the data of the acknowledgement."""
+        return (await self.request("event", {"name": name, "data": data}))["data"]
+
     # Calls
 
     async def request_call(self, to: str, *, call_id: str | None = None) -> str:

@@ -50,6 +50,7 @@ class Session:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._waiters: list[asyncio.Future[None]] = []
         self._beat_now = asyncio.Event()
+        self._turn = asyncio.Lock()  # of those that wait after RATE_LIMITED
         self._unanswered_since: float | None = None
         self._stopping: asyncio.Future[None] | None = None
 
@@ -183,13 +184,7 @@ class Session:
         if self.presence.subscribed:
             await self._restore(None, lambda: self.request_presences("subscribe_presence", self.presence.subscribed,
                                                                      early=True))
-        limit = asyncio.Semaphore(RESTORE_PARALLEL)
-
-        async def restore_one(chat_id: str) -> None:
-            async with limit:
-                await self._restore(chat_id, lambda: self._restore_chat(chat_id))
-
-        await asyncio.gather(*(restore_one(chat_id) for chat_id in self.chats.to_restore))
+        await self._restore_chats(self.chats.to_restore)
         if self.link.state != "SYNCING":
             return
         self.link.mark_ready()
@@ -200,28 +195,59 @@ class Session:
             if not waiter.done():
                 waiter.set_result(None)
 
+    async def _restore_chats(self, chat_ids: list[str]) -> None:
+        limit = asyncio.Semaphore(RESTORE_PARALLEL)
+
+        async def restore_one(chat_id: str) -> None:
+            async with limit:
+                await self._restore_chat(chat_id)
+
+        await asyncio.gather(*(restore_one(chat_id) for chat_id in chat_ids))
+
     async def _restore_chat(self, chat_id: str) -> None:
-        if self.chats.is_open(chat_id):
-            await self.open_chat(chat_id, early=True)
-        await self.chats.sync(chat_id)
+        """Two steps, so that a retry repeats only the request that was refused."""
+        was_open = self.chats.is_open(chat_id)
+        if was_open:
+            await self._restore(chat_id, lambda: self.open_chat(chat_id, early=True))
+        if not was_open or self.chats.is_open(chat_id):  # it is closed if it was refused for good
+            await self._restore(chat_id, lambda: self.chats.sync(chat_id))
 
     async def _restore(self, chat_id: str | None, work: Callable[[], Awaitable[Any]], attempt: int = 0) -> None:
-        """Restores the subscriptions or one chat, and retries after temporary errors. The caller waits for a retry
-        after RATE_LIMITED; other retries run in the background, so that a part of the server that is down does not
-        delay the rest. After a lost connection, the next one restores instead."""
+        """Restores the subscriptions or a part of one chat, and retries after temporary errors. The caller waits while
+        the server says RATE_LIMITED; other retries run in the background, so that a part of the server that is down does
+        not delay the rest. After a lost connection, the next one restores instead."""
         try:
-            await work()
+            await self._pace(work)
         except RollcallError as error:
             if error.code == "DISCONNECTED":
                 return
-            if not error.retryable or attempt + 1 >= RESTORE_ATTEMPTS_MAX:
+            if not error.retryable or error.code == "RATE_LIMITED" or attempt + 1 >= RESTORE_ATTEMPTS_MAX:
                 self._on_restore_failed(chat_id, error)
                 return
-            again = self._restore_later(retry_delay(error, attempt, self._random), chat_id, work, attempt + 1)
-            if error.code == "RATE_LIMITED":
-                await again
-            else:
-                self._start(again)
+            self._start(self._restore_later(retry_delay(error, attempt, self._random), chat_id, work, attempt + 1))
+
+    async def _pace(self, work: Callable[[], Awaitable[Any]]) -> None:
+        """While the server says RATE_LIMITED, waits as long as it says and tries again. One at a time, so that the chats do
+        not compete for what the server allows."""
+        try:
+            await work()
+        except RollcallError as error:
+            if error.code != "RATE_LIMITED":
+                raise
+            async with self._turn:
+                await self._retry_limited(error, work)
+
+    async def _retry_limited(self, refusal: RollcallError, work: Callable[[], Awaitable[Any]]) -> None:
+        for attempt in range(1, RESTORE_ATTEMPTS_MAX):
+            await asyncio.sleep(retry_delay(refusal, attempt - 1, self._random))
+            try:
+                await work()
+                return
+            except RollcallError as error:
+                if error.code != "RATE_LIMITED":
+                    raise
+                refusal = error
+        raise refusal
 
     async def _restore_later(self, delay: float, chat_id: str | None, work: Callable[[], Awaitable[Any]],
                              attempt: int) -> None:
@@ -272,11 +298,12 @@ class Session:
             self.chats.offer(cast(Message, message))
         elif type_ == "chat_closed":
             self.chats.close(message["chat_id"])
+        elif type_ == "message_deleted":
+            self.chats.on_deleted(message["chat_id"], message["sequence"])
         elif type_ == "connection_closing":
             self.chats.mark_missed(message.get("sync_from_sequence") or {})
         elif type_ == "sync_required":
-            for chat_id in self.chats.tracked:
-                self._on_gap(chat_id)
+            self._start(self._restore_chats(self.chats.tracked))
 
     def _expect_latest(self, snapshot: ServerMessage) -> None:
         """A snapshot that nobody asked for shows messages that this device has not got."""

@@ -109,6 +109,16 @@ final class Chats {
         if (!log.held.isEmpty() && log.syncing == null) onGap.accept(message.chatId());
     }
 
+    /** A message was deleted: if it is held behind a gap, it is delivered without its body. */
+    void onDeleted(String chatId, long sequence) {
+        Log log = logs.get(chatId);
+        if (log == null || !log.held.containsKey(sequence)) return;
+        Map<String, Object> fields = new LinkedHashMap<>(log.held.get(sequence).fields());
+        fields.remove("body");
+        fields.put("deleted", true);
+        log.held.put(sequence, Message.of(fields));
+    }
+
     /** The server has a message with this sequence that only a sync can fetch. */
     void expect(String chatId, long sequence) {
         Log log = log(chatId);

@@ -211,6 +211,11 @@ public final class RollcallClient implements AutoCloseable {
         return sendNow(Fields.of("type", "ack", "chat_id", chatId, "sequence", sequence));
     }
 
+    /** Sends an event of the application to its server; completes with the data of the acknowledgement. */
+    public CompletableFuture<Object> sendEvent(String name, Object data) {
+        return request("event", Fields.of("name", name, "data", data), false).thenApply(reply -> reply.get("data"));
+    }
+
     // Calls
 
     /** Rings a contact; completes with the call's id. */

@@ -34,6 +34,8 @@ final class Session implements Link.Events {
     private final List<CompletableFuture<Void>> waiters = new ArrayList<>();
     private Boolean isActive;
     private long generation;
+    /** Of those that wait after RATE_LIMITED. */
+    private CompletableFuture<Void> turn = CompletableFuture.completedFuture(null);
     private long intervalMs;
     private long expiryMs;
     private long unansweredSinceMs = -1;
@@ -100,6 +102,7 @@ final class Session implements Link.Events {
 
     @Override
     public void onEstablished(Map<String, Object> message) {
+        turn = CompletableFuture.completedFuture(null); // what waits belongs to the connection before
         userId = Fields.text(message, "user_id");
         connectionId = Fields.text(message, "conn_id");
         intervalMs = Math.max(1, Math.round(Fields.decimal(message, "heartbeat_interval_seconds", 5) * 1000));
@@ -215,39 +218,64 @@ final class Session implements Link.Events {
     private CompletableFuture<Void> restoreNext(Queue<String> queue) {
         String chatId = queue.poll();
         if (chatId == null) return CompletableFuture.completedFuture(null);
-        return restore(chatId, () -> restoreChat(chatId), 0).thenCompose(done -> restoreNext(queue));
+        return restoreChat(chatId).thenCompose(done -> restoreNext(queue));
     }
 
-    private CompletableFuture<?> restoreChat(String chatId) {
-        if (!chats.isOpen(chatId)) return chats.sync(chatId);
-        return openChat(chatId, Requests.Kind.EARLY).thenCompose(snapshot -> chats.sync(chatId));
+    /** Two steps, so that a retry repeats only the request that was refused. */
+    private CompletableFuture<Void> restoreChat(String chatId) {
+        if (!chats.isOpen(chatId)) return restore(chatId, () -> chats.sync(chatId), 0);
+        return restore(chatId, () -> openChat(chatId, Requests.Kind.EARLY), 0).thenCompose(done ->
+                chats.isOpen(chatId) ? restore(chatId, () -> chats.sync(chatId), 0) // it is closed if it was refused for good
+                        : CompletableFuture.completedFuture(null));
     }
 
     /**
-     * Restores the subscriptions or one chat, and retries after temporary errors. The caller waits for a retry after
-     * RATE_LIMITED; other retries run in the background, so that a part of the server that is down does not delay the rest.
-     * After a lost connection, the next one restores instead.
+     * Restores the subscriptions or a part of one chat, and retries after temporary errors. The caller waits while the server
+     * says RATE_LIMITED; other retries run in the background, so that a part of the server that is down does not delay the
+     * rest. After a lost connection, the next one restores instead.
      */
     private CompletableFuture<Void> restore(String chatId, Supplier<CompletableFuture<?>> work, int attempt) {
         long connection = generation;
-        CompletableFuture<Void> restored = new CompletableFuture<>();
-        work.get().whenComplete((done, failure) -> {
-            RollcallException error = failure == null ? null : Loop.errorOf(failure);
-            if (error == null || connection != generation || error.code().equals("DISCONNECTED")) {
-                restored.complete(null);
-                return;
-            }
-            if (!error.isRetryable() || attempt + 1 >= RESTORE_ATTEMPTS_MAX) {
+        return pace(work).thenAccept(error -> {
+            if (error == null || connection != generation || error.code().equals("DISCONNECTED")) return;
+            if (!error.isRetryable() || isLimited(error) || attempt + 1 >= RESTORE_ATTEMPTS_MAX) {
                 onRestoreFailed(chatId, error);
-                restored.complete(null);
                 return;
             }
-            CompletableFuture<Void> again = loop.pause(backoff.retryMs(error, attempt)).thenCompose(over ->
-                    connection == generation ? restore(chatId, work, attempt + 1) : CompletableFuture.completedFuture(null));
-            if (error.code().equals("RATE_LIMITED")) again.whenComplete((over, broken) -> restored.complete(null));
-            else restored.complete(null);
+            loop.pause(backoff.retryMs(error, attempt)).thenRun(() -> {
+                if (connection == generation) restore(chatId, work, attempt + 1);
+            });
         });
-        return restored;
+    }
+
+    private static CompletableFuture<RollcallException> errorOf(Supplier<CompletableFuture<?>> work) {
+        return work.get().handle((done, failure) -> failure == null ? null : Loop.errorOf(failure));
+    }
+
+    private static boolean isLimited(RollcallException error) {
+        return error != null && error.code().equals("RATE_LIMITED");
+    }
+
+    /**
+     * Completes with null or an error. While the server says RATE_LIMITED, it waits as long as the server says and tries again;
+     * one at a time, so that the chats do not compete for what the server allows.
+     */
+    private CompletableFuture<RollcallException> pace(Supplier<CompletableFuture<?>> work) {
+        return errorOf(work).thenCompose(error -> {
+            if (!isLimited(error)) return CompletableFuture.completedFuture(error);
+            CompletableFuture<RollcallException> mine = turn.thenCompose(before -> retryLimited(error, work, generation, 1));
+            turn = mine.handle((last, failure) -> null);
+            return mine;
+        });
+    }
+
+    private CompletableFuture<RollcallException> retryLimited(RollcallException error, Supplier<CompletableFuture<?>> work,
+            long connection, int attempt) {
+        if (!isLimited(error) || attempt >= RESTORE_ATTEMPTS_MAX || connection != generation)
+            return CompletableFuture.completedFuture(error);
+        return loop.pause(backoff.retryMs(error, attempt - 1)).thenCompose(over ->
+                connection != generation ? CompletableFuture.completedFuture(error)
+                        : errorOf(work).thenCompose(next -> retryLimited(next, work, connection, attempt + 1)));
     }
 
     private void onRestoreFailed(String chatId, RollcallException error) {
@@ -296,8 +324,11 @@ final class Session implements Link.Events {
                 break;
             case "message": chats.offer(Message.of(message)); break;
             case "chat_closed": chats.close(Fields.text(message, "chat_id")); break;
+            case "message_deleted":
+                chats.onDeleted(Fields.text(message, "chat_id"), Fields.number(message, "sequence", 0));
+                break;
             case "connection_closing": chats.markMissed(Fields.object(message.get("sync_from_sequence"))); break;
-            case "sync_required": chats.tracked().forEach(this::onGap); break;
+            case "sync_required": restoreChats(new ArrayDeque<>(chats.tracked())); break;
             default: break;
         }
     }

@@ -47,6 +47,19 @@ class RulesTest {
     }
 
     @Test
+    void aDeletedMessageBehindAGapIsDeliveredWithoutItsBody() {
+        List<String> bodies = new ArrayList<>();
+        Chats chats = new Chats((chat, after) -> new CompletableFuture<>(), each -> bodies.add(each.body()), gaps::add);
+        chats.offer(message(1));
+        chats.offer(message(3));
+        chats.onDeleted("elsewhere", 3);
+        chats.onDeleted("c", 1);
+        chats.onDeleted("c", 3);
+        chats.offer(message(2));
+        assertEquals(java.util.Arrays.asList("#1", "#2", null), bodies);
+    }
+
+    @Test
     void aChatOpenedWithoutAStartBeginsAtTheLatestMessage() {
         Chats chats = chats(0);
         chats.open("c", Chats.UNKNOWN);

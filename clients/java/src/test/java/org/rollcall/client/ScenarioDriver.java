@@ -33,6 +33,7 @@ public final class ScenarioDriver {
         });
         OPERATIONS.put("subscribe_presence", (c, a) -> c.subscribePresence(texts(a, "user_ids")).thenApply(found -> null));
         OPERATIONS.put("open_chat", (c, a) -> c.openChat(text(a, "chat_id"), Fields.number(a, "after_sequence", RollcallClient.LATEST)));
+        OPERATIONS.put("close_chat", (c, a) -> c.closeChat(text(a, "chat_id")).thenApply(done -> null));
         OPERATIONS.put("send_message", (c, a) -> c.sendMessage(text(a, "chat_id"), text(a, "body"), text(a, "client_message_id"))
                 .thenApply(MessageAck::fields));
         OPERATIONS.put("typing", (c, a) -> c.typing(text(a, "chat_id"), Fields.flag(a, "typing")));
@@ -42,6 +43,7 @@ public final class ScenarioDriver {
         OPERATIONS.put("reject_call", (c, a) -> c.rejectCall(text(a, "call_id")));
         OPERATIONS.put("end_call", (c, a) -> c.endCall(text(a, "call_id")));
         OPERATIONS.put("signal", (c, a) -> c.signal(text(a, "call_id"), a.get("data")));
+        OPERATIONS.put("send_event", (c, a) -> c.sendEvent(text(a, "name"), a.get("data")).thenApply(data -> Fields.of("data", data)));
         OPERATIONS.put("request_contact", (c, a) -> c.people().requestContact(text(a, "user_id")));
         OPERATIONS.put("contact_requests", (c, a) -> c.people().contactRequests());
         OPERATIONS.put("accept_contact", (c, a) -> c.people().acceptContact(text(a, "request_id")));
