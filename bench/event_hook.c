@@ -167,7 +167,7 @@ int main(int argc, char **argv)
         return 2;
     struct hook hook = {.name = "event",
                         .url = url,
-                        .secret = &secret,
+                        .signer = {.secret = &secret},
                         .time_limit_ms = 2000,
                         .gate = hook_gate_make("event", &config),
                         .client = http_client_make(&loop, CONNECTIONS_MAX),
@@ -195,6 +195,7 @@ int main(int argc, char **argv)
     curl_slist_free_all(headers);
     http_client_free(&hook.client);
     event_hook_free(&events);
+    webhook_signer_free(&hook.signer);
     hook_gate_free(&hook.gate);
     loop_free(&loop);
     free(bare);
