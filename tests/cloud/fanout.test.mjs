@@ -228,6 +228,19 @@ test('a gateway that consumes fans out too, and shows the depth of the dead lett
   await allReady();
 });
 
+test('dead letters that nobody wants are dropped', async () => {
+  const drop = (...ids) => rollcall('dead-letters', '--feed', kafka.url, 'drop', ...ids);
+  const list = async () => (await rollcall('dead-letters', '--feed', kafka.url)).stdout.trim().split('\n').filter(Boolean);
+  assert.equal((await drop('9999:1')).code, 1);
+  assert.equal((await drop('nonsense')).code, 2);
+  const letters = await list();
+  assert.equal(letters.length, 2);
+  const dropped = await drop();
+  assert.deepEqual([dropped.code, dropped.stdout], [0, '2 dropped\n'], dropped.stderr);
+  assert.deepEqual(await list(), []);
+  assert.equal((await drop('all')).stdout, '0 dropped\n');
+});
+
 test('without Redis messages go by peer links', async () => {
   const { chat, alice, bob } = await meet();
   await eventually(async () => (await total('peer_links_open')) >= 2 * fanouts.size, 'all are linked');

@@ -90,6 +90,9 @@ void call_world_disconnect(struct device *device);
 /* The gateway of a device crashes: its parties are not renewed any more. */
 void call_world_lose(struct device *device);
 
+/* The call store loses its data. */
+void call_world_empty_calls(struct call_world *world);
+
 /* Commands. They return true on success; otherwise world->code is the error. */
 bool call_world_request(struct device *device, const char *to, const char *id);
 bool call_world_accept(struct device *device, const char *id);

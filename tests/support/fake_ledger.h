@@ -2,7 +2,7 @@
  * A ledger in memory for tests, which answers at once, later, in another order, or not at all.
  *
  * It implements what the presence plane needs (settings, profiles, last seen, contacts, blocks, chats and
- * their members) and answers everything else UNAVAILABLE. It computes an answer when the request arrives and
+ * their members) and answers everything else UNAVAILABLE, or as if there were nothing (`answers_all`). It computes an answer when the request arrives and
  * returns it at once or when the test releases it: a test can change a setting while a read is pending.
  *
  * One thread. The test owns the struct and closes the ledger with ledger_close().
@@ -46,6 +46,7 @@ struct fake_ledger {
     size_t member_count;
     struct ledger_settings initial; /* of unknown users */
     enum ledger_status failing;     /* not OK: the answer to everything */
+    bool answers_all;               /* lists are empty, and changes succeed */
     bool holding;                   /* answers wait for fake_ledger_release…() */
     struct ledger_request *held;    /* oldest first */
     size_t held_count;

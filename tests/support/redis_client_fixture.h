@@ -39,6 +39,9 @@ int redis_client_fixture_tear_down(void **state);
 void redis_client_fixture_open(struct redis_client_fixture *fixture, const char *url_start,
                                uint16_t port);
 
+/* The same with the whole URL. */
+void redis_client_fixture_open_url(struct redis_client_fixture *fixture, const char *url);
+
 /* Starts a server (or uses the cluster), makes the client, and waits until Redis is available. */
 void redis_client_fixture_open_single(struct redis_client_fixture *fixture);
 void redis_client_fixture_open_cluster(struct redis_client_fixture *fixture);

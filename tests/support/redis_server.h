@@ -36,10 +36,16 @@ struct redis_server {
     const char *password; /* for redis_server_ask(); NULL: no login */
     char folder[REDIS_SERVER_PATH_MAX];
     const char *options[REDIS_SERVER_OPTIONS_MAX + 1];
+    bool sentinel; /* it is one; its configuration is in its folder */
 };
 
 /* Starts on a free port and waits until it answers. The options' texts must last. */
 void redis_server_start(struct redis_server *server, const char *const *options);
+
+/* Starts a sentinel that watches the master at this port under this name, and waits until it answers. It calls a master
+ * down after half a second, if `quorum` sentinels agree. */
+void redis_server_start_sentinel(struct redis_server *server, const char *name,
+                                 uint16_t master_port, unsigned quorum);
 
 /* Starts it again, on its port and in its folder. */
 void redis_server_restart(struct redis_server *server);

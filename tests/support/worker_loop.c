@@ -27,9 +27,15 @@ void worker_loop_close(struct worker_loop *worker)
 struct redis_client *worker_loop_redis(struct worker_loop *worker, const char *url_start,
                                        uint16_t port)
 {
-    char text[64], error[REDIS_URL_ERROR_MAX];
-    struct redis_url url;
+    char text[64];
     snprintf(text, sizeof(text), "%s:%u", url_start, port);
+    return worker_loop_redis_url(worker, text);
+}
+
+struct redis_client *worker_loop_redis_url(struct worker_loop *worker, const char *text)
+{
+    char error[REDIS_URL_ERROR_MAX];
+    struct redis_url url;
     assert_true(redis_url_parse(slice_of(text), &url, error));
     struct redis_client *client =
         redis_client_make(&(struct redis_client_options){.loop = &worker->loop,

@@ -26,6 +26,9 @@ void worker_loop_close(struct worker_loop *worker);
 struct redis_client *worker_loop_redis(struct worker_loop *worker, const char *url_start,
                                        uint16_t port);
 
+/* The same with the whole URL. */
+struct redis_client *worker_loop_redis_url(struct worker_loop *worker, const char *text);
+
 /* A condition that a test waits for. */
 typedef bool (*worker_loop_condition)(void *arg);
 

@@ -1,7 +1,7 @@
 #include "support/world.h"
 
 /* Uses the composition root itself, so that tests run what is shipped. */
-#include "app/gateway_internal.h"
+#include "app/gateway/gateway_internal.h"
 
 #include "base/container.h"
 

@@ -17,7 +17,7 @@
 #define ROLLCALL_TESTS_WORLD_H
 
 #include "api/api_context.h"
-#include "app/gateway.h"
+#include "app/gateway/gateway.h"
 #include "routing/delivery_receiver.h"
 #include "session/session.h"
 #include "support/fake_ledger.h"

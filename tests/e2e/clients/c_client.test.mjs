@@ -3,13 +3,15 @@
  * connections that are cut at random. $CUTS is the number of cuts (300).
  */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { execFile, spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { AMPLE_RATES, BODY_BYTES_MAX, fillChat, makeChat } from '../support/chats.mjs';
 import { certificateSettings, makeCertificate } from '../support/certificate.mjs';
 import { connect, devToken, eventually, rest, sleep } from '../support/client.mjs';
@@ -60,6 +62,37 @@ test('the terminal chat sends its whole input before it exits', async () => {
   assert.equal(await alice.exited, 0);
   const { body } = await rest(server, 'GET', '/v1/chats/c', { user: 'alice' });
   assert.equal(body.latest_sequence, 2);
+});
+
+/** Compiles a program of the README, for the port of a server, and returns its path. */
+async function compileReadme(directory, header, port) {
+  const page = await readFile(new URL('../../../clients/c/README.md', import.meta.url), 'utf8');
+  const block = [...page.matchAll(/```c\n([^]*?)```/g)].map(([, text]) => text).find((text) => text.includes(`#include <${header}>`));
+  const [source, program] = [join(directory, `${header}.c`), join(directory, header)];
+  await writeFile(source, block.replace('8080', port));
+  const sanitizers = programs.includes('build-asan') ? ['-fsanitize=address,undefined'] : [];
+  const library = join(programs, 'librollcall-client.a');
+  const include = fileURLToPath(new URL('../../../clients/c', import.meta.url));
+  await promisify(execFile)('cc', ['-std=c11', '-Wall', '-Wextra', '-Werror', ...sanitizers, '-I', include, '-o', program, source, library, '-lssl', '-lcrypto']);
+  return program;
+}
+
+test('the programs of the README compile, and do what it says', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'rollcall-c-readme-'));
+  after(() => rm(directory, { recursive: true, force: true }));
+  const server = await startServer();
+  after(() => server.stop());
+  await makeChat(server, 'team', 'alice', 'bob');
+  const token = await devToken(server, 'alice');
+
+  const chat = spawn(await compileReadme(directory, 'rollcall.h', server.port), [token], { stdio: ['ignore', 'pipe', 'inherit'] });
+  after(() => chat.kill());
+  const stored = async () => (await rest(server, 'GET', '/v1/chats/team', { user: 'bob' })).body.latest_sequence === 1;
+  await eventually(stored, 'the program sends its message');
+
+  const friends = await compileReadme(directory, 'rollcall_api.h', server.port);
+  assert.match((await promisify(execFile)(friends, [token])).stdout, /^\{"friends":\[\]/);
+  assert.match((await promisify(execFile)(friends, ['x'])).stderr, /^UNAUTHENTICATED: /);
 });
 
 test('a refused token stops the client', async () => {

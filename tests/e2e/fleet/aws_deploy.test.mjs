@@ -16,7 +16,14 @@ const NEEDED = {
 
 async function targetsOf(isWanted) {
   const folder = 'src/ledger/dynamodb';
-  const names = (await readdir(path(folder))).filter((name) => /^(?!.*_test).*\.c$/.test(name) && isWanted(name));
+  const entries = await readdir(path(folder), { withFileTypes: true });
+  const subfolders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  const inside = await Promise.all(
+    subfolders.map(async (name) => (await readdir(path(`${folder}/${name}`))).map((file) => `${name}/${file}`)),
+  );
+  const names = [...entries.map(({ name }) => name), ...inside.flat()].filter(
+    (name) => /^(?!.*_test).*\.c$/.test(name) && isWanted(name),
+  );
   const texts = await Promise.all(names.map((name) => read(`${folder}/${name}`)));
   const calls = texts.flatMap((text) => [...text.matchAll(/\b(?:\w*call\w*|read_table_part)\([^;"]*?"([A-Z][A-Za-z]+)"/g)]);
   return calls.map(([, target]) => target);

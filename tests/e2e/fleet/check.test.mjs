@@ -13,12 +13,20 @@ import { rollcall } from '../support/server.mjs';
 const WINDOW_MS = 60000;
 const TIME = '2026-01-31T10:00:00.000Z';
 
-/** The hash tag of a user's shard on a cluster: one of sixteen, by FNV-1a. */
-function shard(user) {
-  let hash = 2166136261;
-  for (const byte of Buffer.from(user)) hash = Math.imul(hash ^ byte, 16777619);
-  return `{${(hash >>> 0) % 16}}`;
+function slotOf(text) {
+  let crc = 0;
+  for (const byte of Buffer.from(text)) {
+    crc ^= byte << 8;
+    for (let bit = 0; bit < 8; bit += 1) crc = ((crc << 1) ^ (crc & 0x8000 ? 0x1021 : 0)) & 0xffff;
+  }
+  return crc % 16384;
 }
+
+const tagOfNumber = (number) => [12, 8, 4, 0].map((shift) => String.fromCharCode(64 + ((number >> shift) & 15))).join('');
+const TAGS = new Map(Array.from({ length: 16384 }, (_, number) => [slotOf(tagOfNumber(number)), tagOfNumber(number)]));
+
+/** The hash tag of a user's shard on a cluster: four letters in the slot of the user's keys. */
+const shard = (user) => `{${TAGS.get(slotOf(user))}}`;
 
 /** The names of the keys on both kinds of Redis; on a cluster the user id is in braces. */
 const KINDS = {

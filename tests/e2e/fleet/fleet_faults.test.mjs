@@ -309,6 +309,10 @@ describe('Redis is unreachable for one gateway', { concurrency: 3 }, () => {
     await eventually(async () => !(await isReady(two)), 'the outage is noticed', NOTICED_MS);
     await sleep(OUTAGE_MS);
     assert.ok(await isReady(one));
+    await eventually(
+      async () => (await metric(one, 'gateway_instances_healthy')) === 1,
+      'the first gateway knows that the store has lost the other',
+    );
     await sendUntilAcked(world.bobs[1], 'talk', 'from the gateway cut off');
     await eventually(() => world.alice.bodies().includes('from the gateway cut off'), 'the message arrives by broadcast');
     await sendUntilAcked(world.alice, 'talk', 'to the gateway cut off');

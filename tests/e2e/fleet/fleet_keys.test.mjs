@@ -167,8 +167,12 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
       assert.ok((await usersIn('presence:online')).includes(user), 'an away user is still in the online set');
       client.send({ type: 'heartbeat', active: true });
       await eventually(async () => (await hash(key('user_presence', user))).status === 'online', 'the record is online again');
-      for (const prefix of ['user_connections', 'user_servers', 'user_leases', 'user_lease_counts'])
+      for (const prefix of ['user_connections', 'user_servers'])
         assert.ok((await ttl(key(prefix, user))) > 0, `${prefix} has a lifetime`);
+      const ordered = ['user_leases', 'user_lease_counts'];
+      for (const prefix of ordered) assert.equal(await ttl(key(prefix, user)), -2, `one device needs no ${prefix}`);
+      await connectUser(two, user);
+      for (const prefix of ordered) assert.ok((await ttl(key(prefix, user))) > 0, `${prefix} has a lifetime`);
     });
 
     test('cached friends and settings have the lifetimes of the design', async () => {

@@ -36,8 +36,13 @@ async function command(...args) {
   return JSON.parse(stdout);
 }
 
-const USERS = ['time', 'user_prelude'];
-const PRELUDES = { expire: [...USERS, 'expire_prelude'], reap: [...USERS, 'expire_prelude'] };
+const USERS = ['time_text', 'time', 'user_prelude'];
+const PRELUDES = {
+  open: ['time_text', 'open_first', 'time', 'user_prelude'],
+  close: ['time_text', 'close_last', 'time', 'user_prelude'],
+  reap: ['reap_nothing', ...USERS, 'expire_prelude'],
+  renew: ['time_text'],
+};
 
 async function textOf(...files) {
   const texts = await Promise.all(files.map((file) => readFile(join(SCRIPTS, `${file}.lua`), 'utf8')));
@@ -47,7 +52,7 @@ async function textOf(...files) {
 /** Runs a script with its own arguments. Returns its reply. */
 async function run(name, key, args = [], { grace = 0 } = {}) {
   const script = await textOf(...(PRELUDES[name] ?? USERS), name);
-  return command('EVAL', script, 1, key, WINDOW_MS, grace, 0, ...args);
+  return command('EVAL', script, 1, key, WINDOW_MS, grace, '', ...args);
 }
 
 const readTransition = ([changed, status, inCall, lastSeen, version, at, lingers, repaired]) => ({
@@ -83,7 +88,7 @@ after(async () => {
 beforeEach(() => command('FLUSHALL'));
 
 test('times are written and read as RFC 3339 texts', async () => {
-  const script = `${await textOf('time')}
+  const script = `${await textOf('time_text', 'time')}
     local answers = {}
     for at, text in ipairs(ARGV) do answers[at] = {time_text(time_ms(text)), string.format('%.0f', time_ms(text))} end
     return answers`;
@@ -206,6 +211,31 @@ test('foreign values under our keys are removed and counted', async () => {
   await command('ZADD', 'presence:v_heartbeat', 1, 'nonsense');
   assert.deepEqual(await reap(), []);
   assert.equal(await command('ZCARD', 'presence:v_heartbeat'), 0);
+});
+
+test('a version does not go back where the clock does', async () => {
+  const seen = new Date(Date.now() + 60000).toISOString();
+  await command('SET', 'last_seen:A', seen);
+  const first = await open('A', 'c1', 'gw-1');
+  assert.ok(first.changed && first.version >= Date.parse(seen) + WINDOW_MS + 5000, `version ${first.version}`);
+  const last = await transition('close', 'A', ['c1', 'gw-1']);
+  assert.ok(last.changed && last.version > first.version);
+});
+
+test('a user whom nobody was told about is told again, until somebody was', async () => {
+  await open('A', 'c1', 'gw-1');
+  await sleep(WINDOW_MS + 100);
+  const [gone] = await reap();
+  assert.ok(gone.changed && gone.status === 'offline');
+  assert.deepEqual(await command('ZRANGE', 'presence:untold', 0, -1), [`${gone.version} A`]);
+  assert.deepEqual(await reap(), [], 'not yet');
+  await command('ZADD', 'presence:untold', 1, `${gone.version} A`);
+  const [again] = await reap();
+  assert.deepEqual([again.status, again.version, again.lastSeen], ['offline', gone.version, gone.lastSeen]);
+  await open('A', 'c2', 'gw-1');
+  await command('ZADD', 'presence:untold', 1, `${gone.version} A`);
+  assert.deepEqual(await reap(), [], 'who came back is not told to be offline');
+  assert.equal(await command('ZCARD', 'presence:untold'), 0);
 });
 
 test('unusual ids do not touch other keys', async () => {

@@ -36,6 +36,7 @@ test('the systemd unit starts the program where it is installed', async () => {
 test('the manual page, the C client and the examples are installed', async () => {
   await access(join(prefix, 'share/man/man1/rollcall.1'));
   await access(join(prefix, 'include/rollcall.h'));
+  await access(join(prefix, 'include/rollcall_api.h'));
   for (const name of ['rollcall.yaml', 'haproxy.cfg', 'fleet/gateway.yaml'])
     await access(join(prefix, 'share/doc/rollcall/examples', name));
 });

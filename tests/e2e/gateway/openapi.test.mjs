@@ -13,7 +13,7 @@ import { startServer } from '../support/server.mjs';
 
 const METHODS = ['get', 'put', 'post', 'patch', 'delete'];
 /** Described, but not in the route table: embedded files. */
-const ASSETS = ['get /openapi.json'];
+const ASSETS = ['get /openapi.json', 'get /asyncapi.json'];
 /** In the route table only to be refused with Engine.IO's errors. */
 const REFUSED = ['PUT /socket.io/', 'PATCH /socket.io/', 'DELETE /socket.io/'];
 const BODY_BYTES_MAX = 1024;
@@ -170,6 +170,7 @@ const PROBES = [
   ['get /readyz', 'readyz', null, undefined, 200],
   ['get /metrics', 'metrics', null, undefined, 200],
   ['get /openapi.json', 'openapi.json', null, undefined, 200],
+  ['get /asyncapi.json', 'asyncapi.json', null, undefined, 200],
   ['post /dev/token', 'dev/token', null, { user: 'alice' }, 200],
   ['post /dev/token', 'dev/token', null, { user: '' }, 400],
   ['get /v1/ws', 'v1/ws', 'alice', undefined, 426],

@@ -44,6 +44,7 @@ test('with ops.listen operations are 404 on the public port, and served on their
   for (const at of [server, operations]) {
     assert.equal((await rest(at, 'GET', '/healthz')).status, 200);
     assert.equal((await rest(at, 'GET', '/openapi.json')).status, 200);
+    assert.equal((await rest(at, 'GET', '/asyncapi.json')).status, 200);
   }
   assert.equal((await rest(server, 'GET', '/v1/me', { user: 'alice' })).status, 200);
 });

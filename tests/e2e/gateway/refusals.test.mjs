@@ -166,6 +166,7 @@ test('a wrong method is answered with the right ones', async () => {
     ['GET', '/dev/token', 'POST'],
     ['POST', '/healthz', 'GET, HEAD'],
     ['POST', '/openapi.json', 'GET, HEAD'],
+    ['POST', '/asyncapi.json', 'GET, HEAD'],
   ]) {
     const answer = await rest(server, method, path);
     assert.equal(answer.status, 405);

@@ -147,15 +147,15 @@ test('a client that leaves meanwhile leaves nothing behind', async () => {
   await eventually(async () => (await heidi()).body.status === 'offline', 'heidi is offline');
 });
 
-test('a connection that waits for the application gets one answer when the server drains', async () => {
+test('a connection that waits for the application gets one answer when the time for draining is over', async (t) => {
   const own = await startApplication(() => new Promise(() => {}));
-  const draining = await startServer({ settings: { 'hooks.connect_url': own.url, 'hooks.timeout_seconds': 1 } });
+  t.after(own.stop);
+  const draining = await startServer({ settings: { 'hooks.connect_url': own.url, 'hooks.timeout_seconds': 5 } });
   const answer = refused('ivan', draining);
   await own.asked();
   const stopped = draining.stop();
   assert.equal((await answer).status, 503);
   assert.equal(await stopped, 0);
-  await own.stop();
 });
 
 test('the breaker opens after failures, spares the application, and closes after a probe', async () => {

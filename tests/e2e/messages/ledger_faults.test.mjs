@@ -167,6 +167,8 @@ test('a poison event becomes a dead letter, which can be listed and replayed', a
   server = await start({ dataDir });
   await eventually(async () => (await metric(server, 'fanout_dlq_depth')) === 1, 'one dead letter is counted');
   assert.match(server.log(), /event=poison_event/);
+  const whileItRuns = await rollcall('dead-letters', '--data-dir', dataDir);
+  assert.match(whileItRuns.stdout, /^a:b:1\t\d{4}-\S+Z\tthere is no such chat\n$/, whileItRuns.stderr);
   await server.stop();
 
   const listed = await rollcall('dead-letters', '--ledger', url);
@@ -186,10 +188,13 @@ test('a poison event becomes a dead letter, which can be listed and replayed', a
   const stuck = await rollcall('dead-letters', '--ledger', url, 'replay', 'all');
   assert.equal(stuck.code, 1, 'some dead letters could not be replayed');
   await sql(path, 'DROP TRIGGER stuck');
-  const replayed = await rollcall('dead-letters', '--ledger', url, 'replay', 'a:b:1');
-  assert.equal(replayed.code, 0, replayed.stderr);
-  assert.equal((await rollcall('dead-letters', '--ledger', url, 'list')).stdout, '');
   server = await start({ dataDir });
+  const missing = await rollcall('dead-letters', '--data-dir', dataDir, 'replay', 'a:b:1', 'a:b:2');
+  assert.deepEqual([missing.code, missing.stdout], [1, '1 put back; the server delivers them\n'], missing.stderr);
+  assert.match(missing.stderr, /there is no such dead letter/);
+  const rest = await rollcall('dead-letters', '--ledger', url, 'replay');
+  assert.deepEqual([rest.code, rest.stdout], [0, '0 put back; the server delivers them\n'], rest.stderr);
+  assert.equal((await rollcall('dead-letters', '--ledger', url, 'list')).stdout, '');
   await eventually(async () => (await sql(path, 'SELECT count(*) FROM outbox')) === '0', 'the outbox is empty');
   assert.equal(await sql(path, 'SELECT count(*) FROM dead_letters'), '0');
 });

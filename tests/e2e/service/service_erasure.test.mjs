@@ -76,6 +76,30 @@ test('an erased user leaves tombstones and nothing else', async () => {
   assert.notEqual(opened.body.chat_id, direct.body.chat_id);
 });
 
+test('messages in groups that the user has left are exported and erased', async () => {
+  const [alice, bob] = uniqueUsers('alice', 'bob');
+  const chats = [`left-${alice}`, `removed-${alice}`, `back-${alice}`];
+  const texts = async (chat) =>
+    (await rest(server, 'GET', `/v1/chats/${chat}/messages?after_sequence=0`, { user: bob })).body.messages.map(({ body }) => body);
+  for (const chat of chats) {
+    await rest(server, 'POST', '/v1/chats', { user: bob, body: { chat_id: chat, members: [alice] } });
+    await send(alice, chat, 'a', `secret of ${chat}`);
+    await send(bob, chat, 'b', 'an answer');
+  }
+  await rest(server, 'DELETE', `/v1/chats/${chats[0]}/members/${alice}`, { user: alice });
+  await rest(server, 'DELETE', `/v1/chats/${chats[1]}/members/${alice}`, { user: bob });
+  await service('DELETE', `/chats/${chats[2]}/members/${alice}`);
+  await service('PUT', `/chats/${chats[2]}/members/${alice}`);
+
+  const { body: all } = await service('GET', `/users/${alice}/export`);
+  assert.deepEqual(all.chats.map(({ chat_id: id }) => id), [chats[2]]);
+  assert.deepEqual(all.messages.map(({ body }) => body).sort(), chats.map((chat) => `secret of ${chat}`).sort());
+
+  assert.equal((await service('DELETE', `/users/${alice}`)).status, 204);
+  for (const chat of chats) assert.deepEqual(await texts(chat), [undefined, 'an answer']);
+  assert.deepEqual((await service('GET', `/users/${alice}/export`)).body.messages, []);
+});
+
 test('an erasure is repeated without harm, also of a user nobody knows', async () => {
   const [ghost] = uniqueUsers('ghost');
   assert.equal((await service('DELETE', `/users/${ghost}`)).status, 204);

@@ -3,8 +3,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { Readable } from 'node:stream';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
-import { closeAll, connect, eventually, rest } from '../support/client.mjs';
+import { closeAll, connect, eventually, metric, rest } from '../support/client.mjs';
 import { block, friends, uniqueUsers } from '../support/contacts.mjs';
 import { residentBytes, startServer } from '../support/server.mjs';
 
@@ -203,4 +206,32 @@ test('a client that leaves in the middle leaves the server as it was', async () 
     sent.destroy();
   }
   await eventually(async () => (await importBody(line({ contact: [alice, 'last'] }))).status === 200, 'a free place');
+});
+
+test('an import that a kill cut off is sent again, and the log shows how far it is', async (context) => {
+  const COUNT = 120000;
+  const [alice] = uniqueUsers('alice');
+  const dataDir = await mkdtemp(join(tmpdir(), 'rollcall-import-'));
+  context.after(() => rm(dataDir, { recursive: true, force: true }));
+  let other = await startServer({ dataDir });
+  const token = await other.token('backend', { scope: 'service' });
+  const text = Array.from({ length: COUNT }, (_, at) => line({ contact: [`p${at % 500}-${alice}`, `q${at}-${alice}`] })).join('');
+  const send = () =>
+    fetch(new URL('/v1/service/import', other.url), { method: 'POST', headers: { Authorization: `Bearer ${token}` }, body: text });
+  const imported = () => metric(other, 'service_import_lines');
+
+  const cut = send().then(() => 'answered', () => 'cut');
+  await eventually(async () => (await imported()) > 1000, 'the first lines are stored');
+  await other.stop('SIGKILL');
+  assert.equal(await cut, 'cut');
+  other = await startServer({ dataDir });
+  const answer = await send();
+  assert.equal(answer.status, 200);
+  const { contacts, errors } = await answer.json();
+  assert.deepEqual([contacts, errors], [COUNT, []]);
+  assert.match(other.log(), /event=import_progress ended=false lines=1\d{5} /);
+  assert.match(other.log(), new RegExp(`event=import_progress ended=true lines=${COUNT} `));
+  const all = await rest(other, 'GET', `/v1/service/users/p7-${alice}/export`, { token });
+  assert.equal(all.body.contacts.length, COUNT / 500);
+  assert.equal(await other.stop(), 0);
 });

@@ -1,11 +1,13 @@
 /** `rollcall sim`: runs repeat themselves, short runs of every fault that the fleet withstands hold, and lies are found. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { ROLLCALL_BIN } from '../support/server.mjs';
 
 const run = promisify(execFile);
+const ROOT = path.resolve(import.meta.dirname, '../../..');
 const SHORT = ['--hours', '0.08', '--users', '10'];
 
 /** Runs the simulator; resolves with its output and exit status. */
@@ -28,8 +30,10 @@ test('the same seed gives the same run, another seed another one', async () => {
   assert.notEqual(hash(other), hash(first));
 });
 
-for (const fault of ['calm', 'gateway_killed', 'gateway_power', 'gateway_drained', 'gateway_paused', 'redis_cut', 'ledger_killed',
-  'ledger_power', 'ledger_disk', 'clock_drift', 'devices_vanish', 'devices_stall'])
+/* Not yet here, as single seeds of them still violate something (docs/PROOF.md): redis_paused,
+ * redis_unreachable, redis_full, redis_loading, redis_evicts, redis_failover, link_one_way, links_cut, clock_step; and pairs. */
+for (const fault of ['calm', 'gateway_killed', 'gateway_power', 'gateway_drained', 'gateway_paused', 'redis_cut', 'redis_empty',
+  'redis_restarted', 'ledger_killed', 'ledger_power', 'ledger_disk', 'clock_drift', 'devices_vanish', 'devices_stall'])
   test(`all invariants hold: ${fault}`, async () => {
     const { status, stdout, stderr } = await simulate('--scenario', fault, '--seeds', '1-2');
     assert.equal(status, 0, stdout + stderr);
@@ -39,7 +43,7 @@ for (const fault of ['calm', 'gateway_killed', 'gateway_power', 'gateway_drained
 test('a truth that comes too late is reported with the seed, the invariant and the last events', async () => {
   const { status, stdout } = await simulate('--scenario', 'devices_vanish', '--seeds', '1-6', '--grace', '-12');
   assert.equal(status, 1, stdout);
-  assert.match(stdout, /seed \d violates presence_never_lies_for_good/);
+  assert.match(stdout, /seed \d violates presence_staleness_bounded/);
   assert.match(stdout, /fault \d+ devices_vanish/);
 });
 
@@ -47,4 +51,10 @@ test('wrong arguments are refused', async () => {
   const { status, stderr } = await simulate('--scenario', 'meteor');
   assert.equal(status, 2);
   assert.match(stderr, /Usage: rollcall sim/);
+});
+
+test('planted defects are found: presence that anybody sees, memory that leaks, two answers', async () => {
+  const { stdout } = await run('tools/sim-defects',
+    ['--build', path.dirname(ROLLCALL_BIN), '--seeds', '3', '02', '18', '19'], { cwd: ROOT, timeout: 600_000 });
+  assert.match(stdout, /3 defects, 0 not found/);
 });

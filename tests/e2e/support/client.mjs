@@ -177,7 +177,7 @@ export async function devToken(server, user) {
 export function refusal(url, protocols = [], options = {}) {
   const socket = new WebSocket(url, protocols, options);
   const refused = new Promise((resolve, reject) => {
-    socket.on('error', () => {});
+    socket.on('error', reject); // without effect after the answer
     socket.on('open', () => {
       socket.terminate();
       reject(new Error('the upgrade was not refused'));

@@ -44,13 +44,15 @@ export const REALTIME_WINDOW_MS = 15000;
 
 /**
  * Starts a gateway for each name. `stateOf(name)` may return another Redis URL for a gateway. With `operations`
- * each has a listener for operators, at `server.operations`.
+ * each has a listener for operators, at `server.operations`. With `aggregators` (addresses) the gateways reach Redis through
+ * them.
  *
  * @param {{redis: {url: string}, gateways?: string[], settings?: object, stateOf?: (name: string) => string,
- *          operations?: boolean}}
+ *          operations?: boolean, aggregators?: string[]}}
  *        options
  */
-export async function startFleet({ redis, gateways = ['gw-001', 'gw-002'], settings = {}, stateOf, operations = false }) {
+export async function startFleet(options) {
+  const { redis, gateways = ['gw-001', 'gw-002'], settings = {}, stateOf, operations = false, aggregators } = options;
   const dataDir = await mkdtemp(join(tmpdir(), 'rollcall-fleet-'));
   const ledger = await makeLedger();
   await ledger.start();
@@ -67,7 +69,8 @@ export async function startFleet({ redis, gateways = ['gw-001', 'gw-002'], setti
         dataDir,
         env,
         args: [
-          '--node-id', name, '--workers', '1', '--state', state, '--ledger', ledger.url,
+          '--node-id', name, '--workers', '1', '--ledger', ledger.url,
+          ...(aggregators ? ['--aggregators', aggregators.join(',')] : ['--state', state]),
           '--peer-listen', `127.0.0.1:${peerPort}`,
         ],
         settings: { 'peer.secret': PEER_SECRET, ...ops, ...settings, ...own },

@@ -44,8 +44,8 @@ export async function freePorts(count) {
   return ports;
 }
 
-/** Starts a server; `args` are options of redis-server, `file` is a configuration file. */
-export async function startRedis({ args = [], port: wanted, file } = {}) {
+/** Starts a server; `args` are options of redis-server, `file` is a configuration file, `env` adds to its environment. */
+export async function startRedis({ args = [], port: wanted, file, env } = {}) {
   const [port] = wanted === undefined ? await freePorts(1) : [wanted];
   const directory = await mkdtemp(join(tmpdir(), 'rollcall-redis-'));
   let child;
@@ -62,7 +62,10 @@ export async function startRedis({ args = [], port: wanted, file } = {}) {
   const start = async () => {
     const base = file === undefined ? ['--save', ''] : [];
     const options = [...base, '--port', port, '--bind', '127.0.0.1', '--dir', directory];
-    child = spawn('redis-server', [...(file === undefined ? [] : [file]), ...options, ...args], { stdio: 'ignore' });
+    child = spawn('redis-server', [...(file === undefined ? [] : [file]), ...options, ...args], {
+      stdio: 'ignore',
+      env: { ...process.env, ...env },
+    });
     const alive = () => redis.command('PING').then(() => true, (error) => error instanceof RedisError);
     await eventually(alive, 'Redis answers');
   };
@@ -116,10 +119,11 @@ function parseInfo(text) {
   return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
 }
 
-async function startNode() {
+async function startNode(env) {
   const [port, bus] = await freePorts(2);
   return startRedis({
     port,
+    env,
     args: [
       '--cluster-enabled', 'yes',
       '--cluster-port', bus,
@@ -132,8 +136,8 @@ async function startNode() {
 }
 
 /** Starts three masters, each with a third of the slots, and a replica of each; the masters are first in `nodes`. */
-export async function startCluster() {
-  const nodes = await Promise.all(Array.from({ length: 2 * MASTERS }, startNode));
+export async function startCluster({ env } = {}) {
+  const nodes = await Promise.all(Array.from({ length: 2 * MASTERS }, () => startNode(env)));
   const [first] = nodes;
   for (const node of nodes.slice(1))
     await first.command('CLUSTER', 'MEET', '127.0.0.1', node.port, node.bus);
@@ -207,8 +211,8 @@ function clusterOf(nodes) {
     subscribe: async (channel) => (await cluster.masterOf(channel)).subscribe(channel, 'SSUBSCRIBE'),
 
     /** Kills the master that serves a key, and returns it. */
-    async killMasterOf(key) {
-      const node = await cluster.masterOf(key);
+    killMasterOf: async (key) => cluster.killNode(await cluster.masterOf(key)),
+    async killNode(node) {
       alive.delete(node);
       await node.kill();
       return node;
