@@ -68,7 +68,7 @@ soak: build ## kill the server, cut clients off, stop reading: long (SOAK_ROUNDS
 sim: build ## simulate fleets under faults, on all cores (SIM_SEEDS=100, SIM_HOURS=1, SIM_SCENARIO=all)
 	@tools/install-deps test
 	@tools/step build/sim.log "building the simulator" tools/build release rollcall-sim
-	@build/rollcall sim --seeds 1-$(SIM_SEEDS) --hours $(SIM_HOURS) --scenario $(SIM_SCENARIO) --jobs $$(nproc)
+	@build/rollcall sim --seeds 1-$(SIM_SEEDS) --hours $(SIM_HOURS) --scenario $(SIM_SCENARIO) --jobs $$(nproc) --report
 
 .PHONY: bench
 bench: build ## measure against the floor server and the peers
