@@ -12,8 +12,9 @@
  */
 import { uniqueId } from './util.js';
 
-/** A connection that is interrupted for this long looks for a new network path. */
-const INTERRUPTED_MAX_MS = 4000;
+/** A connection that is not there for this long is negotiated again, because a signal may be lost; the wait doubles. */
+const RETRY_FIRST_MS = 4000;
+const RETRY_MAX_MS = 30000;
 
 export class PeerConnection {
   #polite;
@@ -28,7 +29,7 @@ export class PeerConnection {
   #ignoresOffer = false;
   #stream;
   #closed = false;
-  #restartTimer;
+  #retryTimer;
   #work;
 
   /**
@@ -54,11 +55,7 @@ export class PeerConnection {
 
   /** Signals may have been lost: repeats the open offer, or looks for a new network path. */
   resume() {
-    this.#enqueue(async () => {
-      if (this.#connection?.signalingState === 'have-local-offer') this.#sendDescription();
-      else if (this.#connection && this.#connection.connectionState !== 'connected')
-        await this.#restart();
-    });
+    this.#enqueue(() => this.#resume());
   }
 
   /** Sends one more track of the stream; the two sides negotiate again. */
@@ -86,16 +83,21 @@ export class PeerConnection {
 
   close() {
     this.#closed = true;
-    clearTimeout(this.#restartTimer);
+    clearTimeout(this.#retryTimer);
     this.#connection?.close();
   }
 
   async #connect() {
-    this.#connection?.close();
     this.#id = uniqueId();
     this.#peerId = null;
     this.#peerNumber = 0;
     this.#ignoresOffer = false;
+    await this.#open();
+  }
+
+  /** Makes the connection, instead of the one before. */
+  async #open() {
+    this.#connection?.close();
     const iceServers = await this.#fetchIceServers();
     if (this.#closed) return;
     const connection = new RTCPeerConnection({ iceServers });
@@ -107,6 +109,7 @@ export class PeerConnection {
     connection.onconnectionstatechange = () => this.#onStateChanged();
     connection.onnegotiationneeded = () => this.#enqueue(() => this.#offer());
     for (const track of this.#stream.getTracks()) connection.addTrack(track, this.#stream);
+    this.#retryAfter(RETRY_FIRST_MS);
   }
 
   /** If one step fails, such as a candidate of a network that is gone, the next steps still run. */
@@ -155,18 +158,22 @@ export class PeerConnection {
 
   async #takeOffer(description, number, isNewPeer) {
     const connection = this.#connection;
-    if (!isNewPeer && number === this.#peerNumber) {
-      if (connection.signalingState === 'stable') this.#sendDescription();
+    const isStable = connection.signalingState === 'stable';
+    if (isStable && !isNewPeer && number === this.#peerNumber) {
+      this.#sendDescription();
       return;
     }
-    this.#ignoresOffer = connection.signalingState !== 'stable' && !this.#polite;
+    this.#ignoresOffer = !isStable && !this.#polite;
     if (this.#ignoresOffer) {
       if (isNewPeer) this.#sendDescription(); // it may have missed our offer
       return;
     }
+    // Chromium gathers no candidates after it has taken a first offer back, so the connection is made anew.
+    if (!isStable && connection.remoteDescription === null) await this.#open();
+    if (this.#closed) return;
+    await this.#connection.setRemoteDescription(description);
+    await this.#connection.setLocalDescription();
     this.#peerNumber = number;
-    await connection.setRemoteDescription(description);
-    await connection.setLocalDescription();
     this.#sendDescription();
   }
 
@@ -182,10 +189,23 @@ export class PeerConnection {
   #onStateChanged() {
     const { connectionState } = this.#connection;
     this.#events.state(connectionState);
-    clearTimeout(this.#restartTimer);
     if (connectionState === 'failed') this.#enqueue(() => this.#restart());
-    if (connectionState !== 'disconnected') return;
-    this.#restartTimer = setTimeout(() => this.#enqueue(() => this.#restart()), INTERRUPTED_MAX_MS);
+    if (connectionState === 'connected') clearTimeout(this.#retryTimer);
+    else if (connectionState !== 'connecting') this.#retryAfter(RETRY_FIRST_MS);
+  }
+
+  #retryAfter(waitMs) {
+    clearTimeout(this.#retryTimer);
+    this.#retryTimer = setTimeout(() => {
+      this.resume();
+      this.#retryAfter(Math.min(2 * waitMs, RETRY_MAX_MS));
+    }, waitMs);
+  }
+
+  async #resume() {
+    if (this.#connection?.signalingState === 'have-local-offer') this.#sendDescription();
+    else if (this.#connection && this.#connection.connectionState !== 'connected')
+      await this.#restart();
   }
 
   /** Negotiates a new network path, with fresh credentials, because the old ones may have expired. */

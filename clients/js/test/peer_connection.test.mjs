@@ -9,11 +9,13 @@ async function settle() {
   for (let round = 0; round < 20; round += 1) await pause();
 }
 
-/** The part of an RTCPeerConnection that matters for signalling. */
+/** The part of an RTCPeerConnection that matters for signalling; like Chromium it gathers nothing after a first rollback. */
 class FakeConnection {
   signalingState = 'stable';
   connectionState = 'new';
   localDescription = null;
+  remoteDescription = null;
+  gathers = true;
   configurations = [];
   restarts = 0;
   added = [];
@@ -51,13 +53,20 @@ class FakeConnection {
     this.#become(type === 'offer' ? 'have-local-offer' : 'stable');
   }
 
-  async setRemoteDescription({ type }) {
+  async setRemoteDescription(description) {
+    const { type } = description;
     this.#isBusy = true;
     await pause();
     if (type === 'answer' && this.signalingState !== 'have-local-offer')
       throw new Error(`an answer in ${this.signalingState}`);
-    if (type === 'offer' && this.signalingState === 'have-local-offer') this.needNegotiation(); // rolled back
+    if (type === 'offer' && this.signalingState === 'have-local-offer') this.#rollBack();
+    this.remoteDescription = description;
     this.#become(type === 'offer' ? 'have-remote-offer' : 'stable');
+  }
+
+  #rollBack() {
+    if (this.remoteDescription === null) this.gathers = false;
+    this.needNegotiation();
   }
 
   #become(state) {
@@ -76,8 +85,8 @@ class FakeConnection {
     this.needNegotiation();
   }
 
-  fail() {
-    this.connectionState = 'failed';
+  turn(state) {
+    this.connectionState = state;
     this.onconnectionstatechange();
   }
 
@@ -88,17 +97,34 @@ class FakeConnection {
 
 let made;
 let warnings;
-const real = { warn: console.warn, RTCPeerConnection: globalThis.RTCPeerConnection };
+let timers;
+const { RTCPeerConnection, setTimeout, clearTimeout } = globalThis;
+const { warn } = console;
+
+/** Lets every timer of the present end. */
+function elapse() {
+  const due = [...timers.values()];
+  timers.clear();
+  for (const { run } of due) run();
+  return due.map(({ ms }) => ms);
+}
 
 beforeEach(() => {
   made = [];
   warnings = [];
+  timers = new Map();
   globalThis.RTCPeerConnection = FakeConnection;
+  globalThis.setTimeout = (run, ms) => {
+    const id = Symbol('timer');
+    timers.set(id, { run, ms });
+    return id;
+  };
+  globalThis.clearTimeout = (id) => timers.delete(id);
   console.warn = (...words) => warnings.push(words.join(' '));
 });
 afterEach(() => {
-  globalThis.RTCPeerConnection = real.RTCPeerConnection;
-  console.warn = real.warn;
+  Object.assign(globalThis, { RTCPeerConnection, setTimeout, clearTimeout });
+  console.warn = warn;
   assert.deepEqual(warnings, []);
 });
 
@@ -137,7 +163,8 @@ async function connected() {
 
 const types = (call) => call.sent.map(([name, { description }]) => `${name} ${description?.type}`);
 const live = () => made.filter(({ signalingState }) => signalingState !== 'closed');
-const areStable = () => live().length === 2 && live().every(({ signalingState }) => signalingState === 'stable');
+const areStable = () =>
+  live().length === 2 && live().every(({ signalingState, gathers }) => signalingState === 'stable' && gathers);
 
 test('the caller offers, the callee answers, and nothing else is sent', async () => {
   const { call } = await connected();
@@ -207,6 +234,48 @@ test('after a reload of both the call is negotiated, although the first offer wa
   assert.ok(areStable());
 });
 
+test('if both offer at once after a reload of both, the connection that gives way still gathers candidates', async () => {
+  const { call } = await connected();
+  for (const side of Object.values(call.sides)) side.close();
+  call.join('caller', { starts: true });
+  call.join('callee', { starts: true });
+  await settle();
+  assert.ok(areStable());
+});
+
+for (const lost of ['offer', 'answer'])
+  test(`a lost ${lost} is repeated until the connection is there`, async () => {
+    const call = pair();
+    call.loses = (name, { description }) => description?.type === lost;
+    call.join('callee', { starts: false });
+    call.join('caller', { starts: true });
+    await settle();
+    elapse();
+    await settle();
+    assert.ok(!areStable());
+    call.loses = () => false;
+    elapse();
+    await settle();
+    assert.ok(areStable());
+    for (const connection of live()) connection.turn('connected');
+    assert.deepEqual(elapse(), [], 'nothing waits any more');
+  });
+
+test('a connection that stays interrupted is negotiated again, less and less often', async () => {
+  const { call, caller, callee } = await connected();
+  for (const connection of [caller, callee]) connection.turn('connected');
+  caller.turn('disconnected');
+  const waits = [];
+  for (let round = 0; round < 5; round += 1) {
+    waits.push(...elapse());
+    await settle();
+  }
+  assert.deepEqual(waits, [4000, 8000, 16000, 30000, 30000]);
+  assert.equal(caller.restarts, 5);
+  call.sides.caller.close();
+  assert.deepEqual(elapse(), []);
+});
+
 test('an offer to the connection before a reload is dropped', async () => {
   const { call } = await connected();
   const [, offer] = call.sent.find(([name]) => name === 'caller');
@@ -224,7 +293,7 @@ test('an offer to the connection before a reload is dropped', async () => {
 test('a connection that fails is restarted with fresh servers, on the same connection', async () => {
   const { call, caller } = await connected();
   call.iceServers = [{ urls: ['turn:fresh'] }];
-  caller.fail();
+  caller.turn('failed');
   await settle();
   assert.equal(caller.restarts, 1);
   assert.deepEqual(caller.configurations, [{ iceServers: [] }, { iceServers: call.iceServers }]);
