@@ -186,5 +186,6 @@ void redis_server_start(struct redis_server *server, bool empty)
         redis_model_clear(&server->model);
     else
         redis_run_command(&server->model, "*2\r\n$6\r\nSCRIPT\r\n$5\r\nFLUSH\r\n");
+    server->model.replication_id++;
     server->process = process_start(server->machine, "redis", run_redis, server);
 }

@@ -75,8 +75,10 @@ static void run_info(struct model_call *call)
     char text[256];
     snprintf(text, sizeof(text),
              "# Server\r\nredis_version:7.0.15\r\n# Clients\r\nconnected_clients:1\r\n# Memory\r\n"
-             "used_memory:1000000\r\nmaxmemory:0\r\n# Replication\r\nrole:%s\r\n",
-             call->model->is_replica ? "slave" : "master");
+             "used_memory:1000000\r\nmaxmemory:0\r\n# Replication\r\nrole:%s\r\n"
+             "master_replid:%040llx\r\n",
+             call->model->is_replica ? "slave" : "master",
+             (unsigned long long)call->model->replication_id);
     model_reply_bulk(call, slice_of(text));
 }
 

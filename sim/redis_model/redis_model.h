@@ -27,6 +27,7 @@ struct redis_model {
     bool is_full;   /* writes that need memory are refused (OOM) */
     bool is_loading;
     bool is_replica;
+    uint64_t replication_id; /* another one after each start and takeover */
     /* ---- */
     struct table keys;
     struct lua_State *lua;

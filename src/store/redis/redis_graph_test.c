@@ -217,6 +217,39 @@ static void unknown_setting_is_a_miss(void **state)
     }
 }
 
+/* As if a replica had taken over that lacks a drop: its graphs and tickets were stored on another server. */
+static void data_of_another_server_is_a_miss(void **state)
+{
+    struct redis_backend *backend = *state;
+    char circle_text[64], ticket_text[64];
+    struct slice circle = alice_key(backend, ":circle", circle_text);
+    struct slice ticket = alice_key(backend, ":circle:ticket", ticket_text);
+    put_and_check(backend, SLICE("alice"), 0);
+    redis_fleet_ask(&backend->fleet, circle,
+                    REDIS_ARGS(SLICE("HSET"), circle, SLICE("server"), SLICE("0123")));
+    assert_false(look_up(backend, SLICE("alice")).known);
+    redis_fleet_ask(&backend->fleet, ticket, REDIS_ARGS(SLICE("SET"), ticket, SLICE("77 0123")));
+    graph_put(backend->ports[0], SLICE("alice"), 77, &(struct social_graph){0});
+    redis_fleet_settle(&backend->fleet, ROUND_TRIPS_MAX);
+    struct answer answer = look_up(backend, SLICE("alice"));
+    assert_true(!answer.known && answer.ticket != 77);
+    put_and_check(backend, SLICE("alice"), 0);
+}
+
+/* A server that becomes a replica and a master again goes by another replication id from then on. */
+static void graph_is_a_miss_after_a_takeover(void **state)
+{
+    struct redis_backend *backend = *state;
+    const struct redis_server *server = &backend->fleet.servers[0];
+    put_and_check(backend, SLICE("alice"), 0);
+    uint64_t ticket = look_up(backend, SLICE("bob")).ticket;
+    redis_server_expect(server, "OK", "REPLICAOF", "127.0.0.1", "1", NULL);
+    redis_server_expect(server, "OK", "REPLICAOF", "NO", "ONE", NULL);
+    assert_false(look_up(backend, SLICE("alice")).known);
+    assert_true(look_up(backend, SLICE("bob")).ticket != ticket);
+    put_and_check(backend, SLICE("alice"), 0);
+}
+
 static long ttl_of(struct redis_backend *backend, const char *suffix)
 {
     char text[64];
@@ -368,16 +401,20 @@ static int run(bool cluster)
         TEST(unknown_setting_is_a_miss),
         TEST(all_keys_live_a_day_from_the_last_use),
         TEST(missing_key_is_a_miss),
+        TEST(data_of_another_server_is_a_miss),
         TEST(foreign_value_is_a_miss),
         TEST(odd_ids_do_not_touch_other_keys),
         TEST(lookup_completes_after_the_store_is_freed),
         TEST(failed_drop_is_sent_again_until_redis_accepts_it),
         TEST(too_long_id_is_unavailable),
     };
+    const struct CMUnitTest single_server_tests[] = {TEST(graph_is_a_miss_after_a_takeover)};
 #undef TEST
     redis_fleet_open(&the_backend.fleet, cluster);
     int failed = graph_store_suite_run(&backend) +
                  cmocka_run_group_tests_name("redis_graph_own", tests, NULL, NULL);
+    if (!cluster)
+        failed += cmocka_run_group_tests(single_server_tests, NULL, NULL);
     redis_fleet_close(&the_backend.fleet);
     return failed;
 }

@@ -1,6 +1,6 @@
 -- The cached social graph of one user: settings, contacts, blocks and chats, copied from the ledger.
 --
--- KEYS of the user: graph (hash: both settings, and the length of each list), friends (set), blocked and chats
+-- KEYS of the user: graph (hash: both settings, the length of each list, and the server), friends (set), blocked and chats
 -- (lists), presence_visibility (string), ticket (string), blocked_by (list: who blocked the user); then, on a single
 -- server, the set of all online users.
 -- ARGV: operation, then its own arguments.
@@ -8,6 +8,10 @@
 -- The ticket is a random number that the first miss writes and a drop removes. So a graph that was read from the
 -- ledger before a drop is refused after it, even when Redis lost its data in between. The lengths turn a graph that
 -- lost one of its keys, or has a foreign value under one, into a miss.
+--
+-- A graph and a ticket are good only on the server that stored them, as long as it serves without a break: a replica that
+-- took over, or a server that read its data again, may have lost a drop, and would show a user to people from whom the
+-- user hides by now. Each is stored with the server's replication id, which is another one after either.
 local graph, friends, blocked, chats, visibility, ticket, blocked_by, online =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local KEEP_MS = 24 * 60 * 60 * 1000
@@ -15,11 +19,21 @@ local FRESH_MS = 300 * 1000
 local TICKET_MS = 60 * 1000 -- longer than any read of the ledger takes
 local CHUNK = 1000          -- ids per command
 
+local server = '' -- without the right to ask it is always the same one
+if ARGV[1] ~= 'drop' then
+  local info = redis.pcall('INFO', 'replication')
+  local at = type(info) == 'string' and string.find(info, 'master_replid:', 1, true)
+  if at then server = string.sub(info, at + 14, at + 53) end
+end
+
 -- Most users who connect have no cached graph: they need none of the functions, which are made on every run.
 if ARGV[1] == 'lookup' and redis.call('EXISTS', graph) == 0 then
   local current = redis.pcall('GET', ticket)
-  if not current then redis.call('SET', ticket, ARGV[2], 'PX', tostring(TICKET_MS)) end
-  if type(current) ~= 'table' then return {0, current or ARGV[2]} end
+  local number = type(current) == 'string' and string.match(current, '^(%d+) ' .. server .. '$')
+  if type(current) ~= 'table' then
+    if not number then redis.call('SET', ticket, ARGV[2] .. ' ' .. server, 'PX', tostring(TICKET_MS)) end
+    return {0, number or ARGV[2]}
+  end
 end
 
 local VISIBILITIES = {everyone = true, contacts_only = true, nobody = true}
@@ -29,9 +43,9 @@ local function remove_graph()
 end
 
 local function get_ticket(fresh)
-  local current = redis.call('GET', ticket)
-  if current then return current end
-  redis.call('SET', ticket, fresh, 'PX', TICKET_MS)
+  local number = string.match(redis.call('GET', ticket) or '', '^(%d+) ' .. server .. '$')
+  if number then return number end
+  redis.call('SET', ticket, fresh .. ' ' .. server, 'PX', TICKET_MS)
   return fresh
 end
 
@@ -41,6 +55,7 @@ local function is_complete(record)
     and tonumber(record[4]) == redis.call('LLEN', blocked)
     and tonumber(record[5]) == redis.call('LLEN', blocked_by)
     and tonumber(record[6]) == redis.call('LLEN', chats)
+    and record[7] == server
 end
 
 local function extend()
@@ -53,7 +68,7 @@ local operations = {}
 -- presence_visibility, last_seen_visibility, contacts (only online ones when KEYS has the online set), blocked, blocked_by, chats}.
 function operations.lookup(fresh)
   local record = redis.call('HMGET', graph, 'presence_visibility', 'last_seen_visibility',
-    'friends', 'blocked', 'blocked_by', 'chats')
+    'friends', 'blocked', 'blocked_by', 'chats', 'server')
   if not is_complete(record) then return {0, get_ticket(fresh)} end
   local shown = redis.call('GET', visibility)
   local aged = not VISIBILITIES[shown or '']
@@ -72,7 +87,7 @@ end
 -- ticket, presence_visibility, last_seen_visibility, the number of contacts, blocked users, users who
 -- blocked this user, and chats, then their ids.
 function operations.put(held, presence, last_seen, contact_count, blocked_count, blocked_by_count, chat_count)
-  if redis.call('GET', ticket) ~= held then return 0 end
+  if redis.call('GET', ticket) ~= held .. ' ' .. server then return 0 end
   contact_count, blocked_count = tonumber(contact_count), tonumber(blocked_count)
   blocked_by_count, chat_count = tonumber(blocked_by_count), tonumber(chat_count)
   redis.call('DEL', graph, friends, blocked, blocked_by, chats)
@@ -83,7 +98,7 @@ function operations.put(held, presence, last_seen, contact_count, blocked_count,
   add_ids('RPUSH', chats, blocked_at + blocked_count + blocked_by_count, chat_count)
   redis.call('HSET', graph, 'presence_visibility', presence, 'last_seen_visibility', last_seen,
     'friends', redis.call('SCARD', friends), 'blocked', blocked_count, 'blocked_by', blocked_by_count,
-    'chats', chat_count)
+    'chats', chat_count, 'server', server)
   extend()
   redis.call('SET', visibility, presence, 'PX', FRESH_MS)
   return 1
