@@ -78,6 +78,14 @@ void call_events_ended(struct delivery *delivery, const struct call *call,
         delivery_send(delivery, both, call->unheard ? 1 : 2, &ended, ending);
 }
 
+void call_events_ended_for(struct delivery *delivery, const struct call *call,
+                           const struct call_device *device)
+{
+    struct message ended = call_events_ended_message(call, call->reason);
+    if (!call_events_is_declared(call))
+        delivery_send_device(delivery, device->user_id, device->device_id, &ended);
+}
+
 void call_events_signal(struct delivery *delivery, const struct call *call, struct slice from,
                         struct slice data)
 {

@@ -39,6 +39,10 @@ void call_events_rejected(struct delivery *delivery, const struct call *call,
 void call_events_ended(struct delivery *delivery, const struct call *call,
                        const struct ulid *ending);
 
+/* The same, to one device. */
+void call_events_ended_for(struct delivery *delivery, const struct call *call,
+                           const struct call_device *device);
+
 /* Relays a signal from one side to the other. */
 void call_events_signal(struct delivery *delivery, const struct call *call, struct slice from,
                         struct slice data);

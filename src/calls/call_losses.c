@@ -117,11 +117,20 @@ static void on_call_loss_declared(void *arg, const struct call_answer *answer)
 
 /* ---- what the store knows ---- */
 
+/* Another gateway told that the call ended. While the store was disturbed the device may have had no route: what it hears
+ * twice does it no harm. */
+static void call_loss_tell_device(struct call_binding *lost, const struct call *call)
+{
+    if (call->state == CALL_ENDED && !lost->is_gone && resync_is_disturbed(lost->plane->presence))
+        call_events_ended_for(lost->plane->delivery, call, &lost->device);
+    free(lost);
+}
+
 /* The call that this gateway declared, or may have declared, without an answer; else one that is not lost. */
 static void call_loss_found(struct call_binding *lost, const struct call *call)
 {
     if (!lost->is_claimed)
-        free(lost);
+        call_loss_tell_device(lost, call);
     else if (call->state == CALL_ENDED)
         call_loss_tell(lost);
     else if (call_loss_is_declared(lost) && !lost->is_gone)

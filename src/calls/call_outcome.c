@@ -87,6 +87,7 @@ void call_outcome_ended(struct call_plane *plane, const struct call *call,
     metrics_add(plane->presence->metrics, METRIC_CALLS_ACTIVE, -1);
     if (call->answered_at_ms)
         call_outcome_sync(plane, call);
+    call_endings_add(plane, call);
     call_outcome_record(plane, call, held);
 }
 

@@ -12,6 +12,7 @@ bool call_plane_init(struct call_plane *plane, uint64_t hash_seed)
 {
     call_sync_init(&plane->sync, plane->store, plane->presence);
     call_losses_init(&plane->losses);
+    call_endings_init(&plane->endings);
     return call_bindings_init(&plane->bindings, hash_seed);
 }
 
@@ -19,6 +20,7 @@ void call_plane_free(struct call_plane *plane)
 {
     call_sync_free(&plane->sync);
     call_losses_free(&plane->losses);
+    call_endings_free(&plane->endings);
     call_bindings_free(&plane->bindings);
 }
 
@@ -374,6 +376,7 @@ void call_plane_tick(struct call_plane *plane)
         call_losses_run(plane);
     }
     call_sync_retry(&plane->sync);
+    call_endings_run(plane);
     if (resync_is_settled(plane->presence))
         call_store_reap(plane->store, CALL_REAP_MAX, on_calls_reaped, plane);
 }

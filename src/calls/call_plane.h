@@ -6,7 +6,8 @@
  *                                       replies, sends events, sets `in_call`, writes the history
  *
  * The call store, which all gateways share, has the state of each call; the plane keeps only the
- * connections it is responsible for (call_bindings.h), and ends calls that the store has lost (call_losses.h). The gateway that makes a transition sends the events
+ * connections it is responsible for (call_bindings.h), ends calls that the store has lost (call_losses.h), and ends those
+ * again whose end it has lost (call_endings.h). The gateway that makes a transition sends the events
  * by delivery, so the two sides may be connected anywhere.
  *
  * `in_call` of a user is another record, in the state store; it follows the call store (call_sync.h).
@@ -26,6 +27,7 @@
 
 #include "base/random.h"
 #include "calls/call_bindings.h"
+#include "calls/call_endings.h"
 #include "calls/call_losses.h"
 #include "calls/call_sync.h"
 #include "presence/presence_plane.h"
@@ -44,6 +46,7 @@ struct call_plane {
     void *arg;
     struct call_bindings bindings;
     struct call_losses losses;
+    struct call_endings endings;
     struct call_sync sync;
     int64_t renew_at_ms;
 };

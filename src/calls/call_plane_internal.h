@@ -1,6 +1,7 @@
 /*
  * Shared by the files of the call plane: call_plane.c (connections, commands on a call, time),
- * call_plane_request.c (how a call starts to ring) and call_losses.c (calls that the store has lost). Nobody else includes this.
+ * call_plane_request.c (how a call starts to ring) call_losses.c (calls that the store has lost) and call_endings.c
+ * (ends that it has lost). Nobody else includes this.
  */
 #ifndef ROLLCALL_CALLS_CALL_PLANE_INTERNAL_H
 #define ROLLCALL_CALLS_CALL_PLANE_INTERNAL_H

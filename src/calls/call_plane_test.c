@@ -284,6 +284,51 @@ static void disturb_store(struct cast *cast)
     }
 }
 
+static void on_revived(void *arg, const struct call_answer *answer)
+{
+    (void)arg;
+    assert_int_equal(answer->result, CALL_DONE);
+}
+
+/* The store loses the end of the call: it has the accepted call once more, and `in_call`. */
+static void revive_call(struct cast *cast)
+{
+    struct call_plane *plane = &cast->world.gateways[0].calls;
+    struct call_device alice = {SLICE("alice"), SLICE("phone"), cast->alice->conn_id};
+    struct call_device bob = {SLICE("bob"), SLICE("phone"), cast->bob->conn_id};
+    call_world_empty_calls(&cast->world);
+    call_store_request(plane->store, SLICE("c"), &alice, SLICE("bob"), on_revived, NULL);
+    call_store_answer(plane->store, SLICE("c"), &bob, on_revived, NULL);
+    call_sync_user(&plane->sync, SLICE("alice"));
+    call_sync_user(&plane->sync, SLICE("bob"));
+}
+
+/* Found by the simulator: redis_failover, seed 5. */
+static void a_call_whose_end_was_lost_ends_again(void **state)
+{
+    struct cast *cast = *state;
+    start_call(cast);
+    assert_true(call_world_end(cast->alice_other, "c"));
+    revive_call(cast);
+    assert_true(call_world_in_call(&cast->world, "alice"));
+    disturb_store(cast);
+    call_world_pass(&cast->world, 2 * CALL_WORLD_TICK_MS);
+    expect_no_call(cast);
+}
+
+/* The device had no route when the other side ended the call. */
+static void a_call_that_ended_unheard_is_told_when_the_store_is_settled(void **state)
+{
+    struct cast *cast = *state;
+    struct call_plane *plane = &cast->world.gateways[1].calls;
+    start_call(cast);
+    disturb_store(cast);
+    call_store_end(plane->store, SLICE("c"), SLICE("alice"), on_revived, NULL);
+    call_world_pass(&cast->world, RESYNC_REGISTERED_MS + CALL_WORLD_GRACE_MS);
+    expect_last_event(cast->bob, "call_ended hangup");
+    expect_last_event(cast->alice, "call_ended hangup");
+}
+
 /* Until all gateways have registered their leases again, the parties may have no routes. */
 static void a_lost_call_is_told_when_the_store_is_settled(void **state)
 {
@@ -703,6 +748,8 @@ int main(void)
         TEST(a_lost_call_ends_though_the_other_gateway_is_lost_too),
         TEST(a_lost_declared_call_is_declared_again),
         TEST(a_lost_call_is_told_when_the_store_is_settled),
+        TEST(a_call_whose_end_was_lost_ends_again),
+        TEST(a_call_that_ended_unheard_is_told_when_the_store_is_settled),
         TEST(an_overdue_call_is_told_when_the_store_is_settled),
         TEST(every_callee_who_cannot_be_called_looks_unavailable),
         TEST(a_failing_ledger_refuses_a_call_request),
