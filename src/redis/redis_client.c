@@ -65,6 +65,17 @@ static void on_client_cluster_changed(struct redis_cluster *cluster)
     }
 }
 
+static void on_client_server_returned(struct redis_cluster *cluster)
+{
+    struct redis_client *client = CONTAINER_OF(cluster, struct redis_client, cluster);
+    for (struct list *at = client->observers.next, *next; at != &client->observers; at = next) {
+        struct redis_observer *observer = CONTAINER_OF(at, struct redis_observer, place);
+        next = at->next;
+        if (observer->on_server_returned && !client->closing)
+            observer->on_server_returned(observer);
+    }
+}
+
 static void tell_observers_of_invalidation(struct redis_client *client, struct slice key)
 {
     for (struct list *at = client->observers.next, *next; at != &client->observers; at = next) {
@@ -115,6 +126,7 @@ struct redis_client *redis_client_make(const struct redis_client_options *option
     list_init(&client->observers);
     client->cluster.url = &client->url;
     client->cluster.on_changed = on_client_cluster_changed;
+    client->cluster.on_server_returned = on_client_server_returned;
     client->cluster.on_invalidated = on_client_keys_invalidated;
     client->cluster.context = (struct redis_connection_context){
         .loop = options->loop,

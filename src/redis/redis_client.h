@@ -60,6 +60,9 @@ struct redis_observer {
     void (*on_availability_changed)(struct redis_observer *observer, bool available);
     /* Other servers than before serve some slots. May be NULL. */
     void (*on_slots_moved)(struct redis_observer *observer);
+    /* A server serves that did not a moment ago: it may be a replica that took over, or have started again, and may have
+     * lost what was written last. Its first commands are those that are sent now. May be NULL. */
+    void (*on_server_returned)(struct redis_observer *observer);
     /* A key that was read with redis_read_tracked() has changed; SLICE_NONE: any of them may have. May be NULL. */
     void (*on_invalidated)(struct redis_observer *observer, struct slice key);
 };

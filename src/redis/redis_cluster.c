@@ -42,6 +42,8 @@ static void on_cluster_node_problem_changed(struct redis_connection *connection,
     if (cluster->url->sentinel)
         redis_sentinel_hurry(&cluster->sentinel, !fine);
     update_cluster_availability(cluster);
+    if (fine)
+        cluster->on_server_returned(cluster);
 }
 
 static void on_cluster_node_push(struct redis_connection *connection, void *arg,

@@ -54,6 +54,8 @@ struct redis_cluster {
     bool available;
     bool moved; /* some slots have other servers; the owner resets it */
     void (*on_changed)(struct redis_cluster *cluster); /* availability, a problem or the table */
+    /* The connection to a server is fine again, or for the first time. */
+    void (*on_server_returned)(struct redis_cluster *cluster);
     /* Tracked keys have changed: an array of them, or null for all of a server. */
     void (*on_invalidated)(struct redis_cluster *cluster, const struct resp_value *keys);
 };

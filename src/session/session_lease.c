@@ -134,8 +134,10 @@ static void renew_session_lease_soon(struct session *session)
 {
     struct session_context *context = session->context;
     uint64_t spread_ms = context->session_count * 1000 / LEASES_RETRIED_PER_SECOND;
-    session->renew_at_ms = context->loop->clock.now_ms + LEASE_RETRY_MS +
-                           (int64_t)random_below(context->random, spread_ms + 1);
+    int64_t soon_ms = context->loop->clock.now_ms + LEASE_RETRY_MS +
+                      (int64_t)random_below(context->random, spread_ms + 1);
+    if (soon_ms < session->renew_at_ms)
+        session->renew_at_ms = soon_ms;
     connection_wake_at(&session->connection, session->renew_at_ms);
 }
 

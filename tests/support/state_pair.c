@@ -20,6 +20,11 @@ static void on_forgotten(void *arg)
     ((struct state_pair *)arg)->forgotten++;
 }
 
+static void on_server_returned(void *arg)
+{
+    ((struct state_pair *)arg)->returned++;
+}
+
 struct state_store *state_pair_make(struct state_pair *pair, size_t client, const char *gateway)
 {
     struct worker_loop *worker = &pair->fleet.worker;
@@ -32,6 +37,7 @@ struct state_store *state_pair_make(struct state_pair *pair, size_t client, cons
         .lease_window_ms = STATE_PAIR_WINDOW_MS,
         .on_fenced = on_fenced,
         .on_forgotten = on_forgotten,
+        .on_server_returned = on_server_returned,
         .arg = pair,
     });
 }
@@ -40,7 +46,7 @@ int state_pair_set_up(void **state)
 {
     struct state_pair *pair = *state;
     redis_fleet_empty(&pair->fleet);
-    pair->fenced = pair->forgotten = 0;
+    pair->fenced = pair->forgotten = pair->returned = 0;
     pair->first = state_pair_make(pair, 0, "gw-1");
     pair->second = state_pair_make(pair, 1, "gw-2");
     return 0;

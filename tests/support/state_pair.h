@@ -19,7 +19,8 @@ struct state_pair {
     struct state_store *second; /* gw-2 */
     unsigned fenced;            /* how often a store was fenced */
     unsigned forgotten;
-    unsigned waiting; /* answers that are pending */
+    unsigned returned; /* how often a store heard that a server serves again */
+    unsigned waiting;  /* answers that are pending */
     /* The last answer: */
     enum state_status status;
     struct state_transition transition;

@@ -60,6 +60,15 @@ static void on_gateway_forgotten(void *arg)
     session_renew_all(&gateway->sessions);
 }
 
+/* A replica that took over, or a server that started again, lacks the renewals of its last moments: leases would expire
+ * long before they are due, with their routes. */
+static void on_gateway_server_returned(void *arg)
+{
+    struct gateway *gateway = arg;
+    resync_disturb(&gateway->presence);
+    session_renew_all(&gateway->sessions);
+}
+
 /* Only sessions that can be recovered need offsets. */
 static bool use_recovery_store(struct gateway *gateway)
 {
@@ -106,25 +115,27 @@ static struct graph_store *make_aggregated_stores(struct gateway *gateway)
 
 static struct graph_store *make_fleet_backends(struct gateway *gateway)
 {
-    bool made = worker_ports_make(&gateway->ports, &(struct worker_ports_options){
-                                                       .fleet = gateway->parts.fleet,
-                                                       .config = gateway->parts.config,
-                                                       .loop = &gateway->loop,
-                                                       .streams = &gateway->streams,
-                                                       .random = &gateway->random,
-                                                       .metrics = &gateway->metrics,
-                                                       .mailbox = &gateway->mailbox,
-                                                       .bus_group = gateway->parts.bus_group,
-                                                       .index = gateway->index,
-                                                       .workers = gateway->parts.workers,
-                                                       .id = gateway->id,
-                                                       .hash_seed = gateway->parts.hash_seed,
-                                                       .on_event = gateway_on_event,
-                                                       .on_gap = gateway_on_gap,
-                                                       .on_fenced = on_gateway_fenced,
-                                                       .on_forgotten = on_gateway_forgotten,
-                                                       .arg = gateway,
-                                                   });
+    bool made =
+        worker_ports_make(&gateway->ports, &(struct worker_ports_options){
+                                               .fleet = gateway->parts.fleet,
+                                               .config = gateway->parts.config,
+                                               .loop = &gateway->loop,
+                                               .streams = &gateway->streams,
+                                               .random = &gateway->random,
+                                               .metrics = &gateway->metrics,
+                                               .mailbox = &gateway->mailbox,
+                                               .bus_group = gateway->parts.bus_group,
+                                               .index = gateway->index,
+                                               .workers = gateway->parts.workers,
+                                               .id = gateway->id,
+                                               .hash_seed = gateway->parts.hash_seed,
+                                               .on_event = gateway_on_event,
+                                               .on_gap = gateway_on_gap,
+                                               .on_fenced = on_gateway_fenced,
+                                               .on_forgotten = on_gateway_forgotten,
+                                               .on_server_returned = on_gateway_server_returned,
+                                               .arg = gateway,
+                                           });
     if (!made)
         return NULL;
     return gateway->ports.aggregators ? make_aggregated_stores(gateway)

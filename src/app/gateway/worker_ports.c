@@ -91,6 +91,7 @@ static struct state_store *make_state_store(const struct worker_ports_options *o
         .is_process_gone = is_process_gone,
         .on_fenced = options->on_fenced,
         .on_forgotten = options->on_forgotten,
+        .on_server_returned = options->on_server_returned,
         .arg = options->arg,
     });
 }
@@ -183,6 +184,7 @@ static bool make_aggregated_ports(struct worker_ports *ports,
         .is_process_gone = is_process_gone,
         .on_fenced = options->on_fenced,
         .on_forgotten = options->on_forgotten,
+        .on_server_returned = options->on_server_returned,
         .arg = options->arg,
     });
     if (options->config->socketio.recovery_ms == 0)

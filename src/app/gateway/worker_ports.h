@@ -37,9 +37,10 @@ struct worker_ports_options {
     const char *id; /* of the worker; a gateway's own id */
     uint64_t hash_seed;
     bus_on_event on_event;
-    bus_on_gap on_gap;         /* these three may be NULL */
+    bus_on_gap on_gap;         /* these four may be NULL */
     void (*on_fenced)(void *); /* redis_state.h */
     void (*on_forgotten)(void *);
+    void (*on_server_returned)(void *);
     void *arg;
 };
 

@@ -42,6 +42,7 @@ struct aggregate_state_options {
     bool (*is_process_gone)(void *arg, struct slice process);
     void (*on_fenced)(void *arg);
     void (*on_forgotten)(void *arg);
+    void (*on_server_returned)(void *arg);
     void *arg;
 };
 

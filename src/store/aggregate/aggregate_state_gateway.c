@@ -166,6 +166,8 @@ static void on_state_links_changed(struct aggregate_listener *listener)
     struct aggregate_state *state = CONTAINER_OF(listener, struct aggregate_state, listener);
     if (state->is_claimed)
         claim_at_home(state);
+    if (state->options.on_server_returned && aggregate_client_usable(state->options.client) > 0)
+        state->options.on_server_returned(state->options.arg);
 }
 
 /* ---- claim and release ---- */

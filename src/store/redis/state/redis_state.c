@@ -128,6 +128,14 @@ static void on_state_availability_changed(struct redis_observer *observer, bool 
         redis_state_gateways_on_available(state);
 }
 
+static void on_state_server_returned(struct redis_observer *observer)
+{
+    struct redis_state *state = CONTAINER_OF(observer, struct redis_state, observer);
+    redis_state_gateways_on_server_returned(state);
+    if (state->options.on_server_returned)
+        state->options.on_server_returned(state->options.arg);
+}
+
 static void on_state_key_invalidated(struct redis_observer *observer, struct slice key)
 {
     struct redis_state *state = CONTAINER_OF(observer, struct redis_state, observer);
@@ -209,6 +217,7 @@ struct state_store *redis_state_make(const struct redis_state_options *options)
     }
     redis_state_gateways_init(state);
     state->observer.on_availability_changed = on_state_availability_changed;
+    state->observer.on_server_returned = on_state_server_returned;
     state->observer.on_invalidated = on_state_key_invalidated;
     redis_observe(options->client, &state->observer);
     return &state->store;

@@ -73,6 +73,8 @@ struct redis_state_options {
     void (*on_fenced)(void *arg);
     /* Redis has lost this gateway's record: every lease should be renewed soon. May be NULL. */
     void (*on_forgotten)(void *arg);
+    /* A server of Redis serves again, perhaps without what was written to it last: likewise. May be NULL. */
+    void (*on_server_returned)(void *arg);
     void *arg;
 };
 

@@ -138,6 +138,19 @@ static bool gateway_reply_is(const struct resp_value *reply, const char *result)
     return reply->count > 0 && slice_is(reply->items[0].text, result);
 }
 
+/* What our set of connections holds may be out of date: of the process that had our id, or of a server that lost the ends
+ * of leases. A lease that expires does not say where it was, and our renewals keep the set, so such a connection would
+ * stay. Renewals of all leases follow, which fill the set anew. */
+static void reset_gateway_connections(struct redis_state *state)
+{
+    char text[REDIS_KEY_BYTES_MAX];
+    if (state->options.gateway_id.len == 0 || !redis_state_may_write(state))
+        return;
+    struct slice key = redis_key_plain(text, "server_connections:", redis_state_gateway_id(state));
+    redis_command(state->options.client, key, REDIS_ARGS(SLICE("UNLINK"), key), NULL, NULL);
+    state->refilled_until_ms = gateway_now_ms(state) + state->options.lease_window_ms;
+}
+
 /* Our record is in Redis. If it was made although Redis had it before, Redis has lost its data. */
 static void note_gateway_registered(struct redis_state *state, int64_t sent_at_ms, bool made)
 {
@@ -146,6 +159,8 @@ static void note_gateway_registered(struct redis_state *state, int64_t sent_at_m
     if (forgotten)
         state->listed_hash = 0;
     state->registered_until_ms = sent_at_ms + state->options.lease_window_ms;
+    if (made)
+        reset_gateway_connections(state);
     if (state->options.on_registered)
         state->options.on_registered(state->options.arg, sent_at_ms, made);
     if (!forgotten)
@@ -217,6 +232,12 @@ void redis_state_gateways_init(struct redis_state *state)
 {
     state->put_timer.fire = on_gateway_put_due;
     state->put_at_ms = gateway_now_ms(state) - PUT_INTERVAL_MIN_MS;
+}
+
+void redis_state_gateways_on_server_returned(struct redis_state *state)
+{
+    if (state->known)
+        reset_gateway_connections(state);
 }
 
 void redis_state_gateways_on_available(struct redis_state *state)

@@ -108,6 +108,7 @@ struct redis_state {
     bool known; /* Redis had our record when it last answered */
     bool released;
     int64_t registered_until_ms; /* monotonic */
+    int64_t refilled_until_ms;   /* likewise: renewals fill the set of our connections anew */
     int64_t put_at_ms;
     int64_t listed_at_ms; /* when the registry was told last, and what; 0: nothing */
     uint64_t listed_hash;
@@ -277,6 +278,7 @@ void redis_state_gateways_stop(struct redis_state *state);
 /* Redis is available again, and may have lost its data. Puts the record at once: the sooner the store detects a loss,
  * the sooner all leases are registered again. */
 void redis_state_gateways_on_available(struct redis_state *state);
+void redis_state_gateways_on_server_returned(struct redis_state *state);
 
 /* ---- redis_state_fleet.c ---- */
 

@@ -329,6 +329,45 @@ static void renew_and_close(struct state_pair *pair, struct redis_server *paused
     state_pair_await(pair);
 }
 
+static bool is_every_server_back(void *arg)
+{
+    const struct state_pair *pair = arg;
+    return pair->returned >=
+           REDIS_FLEET_CLIENTS * (pair->fleet.cluster ? REDIS_CLUSTER_MASTERS : 1);
+}
+
+static const char *has_connection(struct state_pair *pair, const char *conn)
+{
+    struct slice key = SLICE("server_connections:gw-1");
+    return redis_fleet_ask(&pair->fleet, key, REDIS_ARGS(SLICE("SISMEMBER"), key, slice_of(conn)));
+}
+
+/* A server that serves again may have lost the end of a lease. Renewals would keep the set with the connection for ever. */
+static void servers_that_return_make_the_set_of_connections_anew(void **state)
+{
+    struct state_pair *pair = *state;
+    struct slice key = SLICE("server_connections:gw-1");
+    char conn[ULID_TEXT_LEN + 1] = {0};
+    struct ulid id = state_pair_connection(2);
+    ulid_write(conn, &id);
+    state_put_gateway(pair->first, &STATE_PAIR_INFO);
+    assert_int_equal(state_pair_open(pair, pair->first, SLICE("alice"), 1), 1);
+    assert_int_equal(state_pair_open(pair, pair->first, SLICE("bob"), 2), 1);
+    redis_fleet_settle(&pair->fleet, 2);
+    redis_fleet_ask(&pair->fleet, key, REDIS_ARGS(SLICE("SADD"), key, SLICE("gone")));
+    assert_string_equal(has_connection(pair, "gone"), "1");
+    for (size_t i = 0; i < (pair->fleet.cluster ? REDIS_CLUSTER_MASTERS : 1); i++) {
+        char reply[REDIS_SERVER_REPLY_MAX];
+        redis_server_ask(&pair->fleet.servers[i], reply, "CLIENT", "KILL", "TYPE", "normal", NULL);
+    }
+    state_pair_await_that(pair, is_every_server_back);
+    assert_string_equal(has_connection(pair, "gone"), "0");
+    assert_int_equal(state_pair_open(pair, pair->first, SLICE("carol"), 3), 1);
+    assert_false(renew_is_lost(pair, pair->first, SLICE("bob"), 2));
+    redis_fleet_settle(&pair->fleet, 2);
+    assert_string_equal(has_connection(pair, conn), "1");
+}
+
 static size_t count_masters_without_connections(struct state_pair *pair)
 {
     state_pair_pass(pair, 100); /* updates that follow the answers */
@@ -435,6 +474,7 @@ static int run(bool cluster)
         TEST(user_who_was_reaped_makes_a_transition_on_return),
         TEST(foreign_values_are_removed_and_counted),
         TEST(close_waits_for_an_open_whose_script_must_be_sent),
+        TEST(servers_that_return_make_the_set_of_connections_anew),
     };
     const struct CMUnitTest cluster_tests[] = {
         TEST(connection_closed_during_its_renewal_is_removed),

@@ -37,10 +37,11 @@ struct renewal_batch {
     size_t count;
     size_t waiting; /* parts, and one while they are being sent */
     size_t answered;
+    bool is_adding;  /* connections are added to the gateway's set beside the scripts */
     bool unanswered; /* a part may have renewed its leases although no answer came */
 };
 
-/* ---- what a cluster updates beside the scripts ---- */
+/* ---- what is updated beside the scripts: on a cluster, and while the gateway's set is filled anew ---- */
 
 static void write_renewal_conn(char out[ULID_TEXT_LEN], const struct lease_renewal *renewal,
                                struct slice *slice)
@@ -74,7 +75,8 @@ static void add_renewed_connections(const struct renewal_batch *batch)
         write_renewal_conn(texts[count], renewal, &conns[count]);
         /* The key of an owner lives much longer than a lease, so it is written only now and then. */
         int64_t age_ms = state->options.loop->clock.wall_ms - ulid_time_ms(&renewal->conn_id);
-        if (age_ms % (REDIS_STATE_OWNER_MS / 2) < state->options.lease_window_ms)
+        if (state->keys.cluster &&
+            age_ms % (REDIS_STATE_OWNER_MS / 2) < state->options.lease_window_ms)
             redis_state_write_owner(state, conns[count], renewal->user_id);
         if (++count < LEASES_PER_SCRIPT)
             continue;
@@ -87,14 +89,15 @@ static void add_renewed_connections(const struct renewal_batch *batch)
 
 /* ---- replies ---- */
 
-/* Runs once for each part; the last run completes the operation. On a cluster it also removes the connections of leases
- * that were closed or reaped before they were renewed; a gateway that still has such a connection opens its lease again. */
+/* Runs once for each part; the last run completes the operation. Where connections were added, it also removes those of
+ * leases that were closed or reaped before they were renewed; a gateway that still has such a connection opens its lease
+ * again. */
 static void end_renewal_part(struct renewal_batch *batch)
 {
     if (--batch->waiting)
         return;
     struct redis_state *state = batch->state;
-    if (state->keys.cluster && batch->answered) {
+    if (batch->is_adding && batch->answered) {
         char text[ULID_TEXT_LEN];
         struct slice conn;
         for (size_t i = 0; i < batch->count; i++) {
@@ -236,7 +239,10 @@ void redis_state_renew(struct state_store *store, struct lease_renewal *renewals
         return;
     }
     batch->state = state;
-    if (state->keys.cluster && state->options.gateway_id.len)
+    batch->is_adding =
+        state->options.gateway_id.len &&
+        (state->keys.cluster || state->options.loop->clock.now_ms < state->refilled_until_ms);
+    if (batch->is_adding)
         add_renewed_connections(batch);
     batch->done = done;
     batch->arg = arg;
