@@ -3,6 +3,7 @@
 #include "base/container.h"
 #include "base/id_list.h"
 #include "presence/visibility/cached_profiles.h"
+#include "presence/visibility/visibility_review.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -198,6 +199,34 @@ static void presence_query_read_state(struct pending_query *query)
                query);
 }
 
+/* Cached profiles may show less than the ledger, so views that hide are reviewed until the ledger answers. */
+static void presence_query_review_hidden(struct presence_plane *plane, struct slice viewer,
+                                         const struct id_list *hidden)
+{
+    for (size_t i = 0; i < hidden->count; i++)
+        visibility_review_viewer(plane, hidden->ids[i], viewer);
+}
+
+/* Sets the views and reads the state, which may end the query: so the review has ids of its own. */
+static void presence_query_read_state_for_now(struct pending_query *query)
+{
+    struct presence_plane *plane = query->plane;
+    struct id_list viewer = {0}, hidden = {0};
+    struct slice *ids = malloc(query->users.count * sizeof(*ids));
+    size_t count = 0;
+    for (size_t i = 0; ids && i < query->users.count; i++)
+        if (query->decisions[i].view == PRIVACY_HIDDEN)
+            ids[count++] = query->users.ids[i];
+    bool copied =
+        ids && id_list_copy(&viewer, &query->viewer, 1) && id_list_copy(&hidden, ids, count);
+    free(ids);
+    presence_query_read_state(query);
+    if (copied)
+        presence_query_review_hidden(plane, viewer.ids[0], &hidden);
+    id_list_free(&viewer);
+    id_list_free(&hidden);
+}
+
 /* A query that sets views needs a profile of each user; any other may leave users undecided. */
 static void on_query_cached_profiles_read(void *arg, const struct cached_profile *profiles)
 {
@@ -215,6 +244,8 @@ static void on_query_cached_profiles_read(void *arg, const struct cached_profile
     }
     if (known == 0 || (known < query->users.count && query->handler.on_decided))
         presence_query_end_undecided(query);
+    else if (query->handler.on_decided)
+        presence_query_read_state_for_now(query);
     else
         presence_query_read_state(query);
 }

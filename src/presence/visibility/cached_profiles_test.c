@@ -137,6 +137,24 @@ static void a_viewer_without_a_cached_graph_is_no_contact(void **unused)
     expect_seen(&alice, "not_contacts");
 }
 
+/* Found by the simulator: ledger_power, seeds 12 and 17. */
+static void a_view_that_the_cache_hides_is_shown_when_the_ledger_answers(void **unused)
+{
+    (void)unused;
+    show("bob", LEDGER_VISIBLE_CONTACTS_ONLY, LEDGER_VISIBLE_CONTACTS_ONLY);
+    client_expect(&alice, "presence_changed");
+    graph_reader_drop(&world.presence->graphs, SLICE("alice"));
+    world.ledger.failing = LEDGER_UNAVAILABLE;
+    client_send(&alice, "{\"type\":\"subscribe_presence\",\"user_ids\":[\"bob\"]}");
+    expect_seen(&alice, "not_contacts");
+    world_advance(&world, 3000);
+    client_expect_nothing(&alice);
+    world.ledger.failing = LEDGER_OK;
+    world_advance(&world, 1500);
+    client_expect(&alice, "presence_changed");
+    assert_true(client_has(&alice, "\"status\":\"online\""));
+}
+
 static void contacts_may_call_and_others_may_not_without_the_ledger(void **unused)
 {
     (void)unused;
@@ -231,6 +249,7 @@ int main(void)
         TEST(subscriptions_are_accepted),
         TEST(a_user_without_a_cached_graph_is_unknown),
         TEST(a_viewer_without_a_cached_graph_is_no_contact),
+        TEST(a_view_that_the_cache_hides_is_shown_when_the_ledger_answers),
         TEST(contacts_may_call_and_others_may_not_without_the_ledger),
         TEST(a_dropped_graph_is_not_used),
         TEST(cached_profiles_never_show_more_than_the_ledger),

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* One ledger query holds the user itself and this many viewers. */
-enum { REVIEW_VIEWERS_MAX = LEDGER_PROFILES_MAX - 1 };
+enum { REVIEW_VIEWERS_MAX = LEDGER_PROFILES_MAX - 1, REVIEW_TRIES_PER_RUN = 1000 };
 
 /* A review of one user, for some of the users who subscribed here. */
 struct review {
@@ -253,14 +253,34 @@ void visibility_review_again(struct presence_plane *plane, struct slice user_id)
         visibility_review_start(plane, user_id);
 }
 
+/* Returns whether one of its viewers is still here. */
+static bool review_has_viewers(const struct review *review)
+{
+    for (size_t i = 0; i < review->viewer_count; i++)
+        if (router_find(review->plane->router, review->ids.ids[i]))
+            return true;
+    return false;
+}
+
+/* A review that was tried goes to the end, so that each has its turn. */
 void visibility_review_retry(struct presence_plane *plane)
 {
-    struct list *at = plane->reviews.next;
-    while (at != &plane->reviews) {
+    struct list *at = plane->reviews.next, *last = plane->reviews.prev;
+    size_t tries = 0;
+    for (bool is_last = list_empty(&plane->reviews); !is_last && tries < REVIEW_TRIES_PER_RUN;) {
         struct review *review = review_of(at);
+        is_last = at == last;
         at = at->next;
-        if (review->waiting)
-            review_read_profiles(review);
+        if (!review->waiting)
+            continue;
+        if (!review_has_viewers(review)) {
+            review_free(review);
+            continue;
+        }
+        list_remove(&review->of_plane);
+        list_append(&plane->reviews, &review->of_plane);
+        review_read_profiles(review);
+        tries++;
     }
 }
 

@@ -25,7 +25,7 @@ void visibility_review_viewer(struct presence_plane *plane, struct slice user_id
 /* Starts again if a review of this user is pending or waits. */
 void visibility_review_again(struct presence_plane *plane, struct slice user_id);
 
-/* Tries again the reviews that failed. */
+/* Tries again reviews that failed, a bounded number of them; those whose viewers are gone end. */
 void visibility_review_retry(struct presence_plane *plane);
 
 /* Frees the reviews that wait for the next try; none may be pending. */
