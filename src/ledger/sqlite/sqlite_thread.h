@@ -30,6 +30,7 @@ struct sqlite_thread {
     uint64_t reopen_after_us; /* while the database is closed */
     bool abandons_drafts;     /* the writer's: the next group first abandons all drafts */
     bool clears_drafts;       /* the writer's: there may be abandoned drafts */
+    bool imports;             /* the writer's: the last group changed many relations */
     pthread_t id;
     bool running;
 };

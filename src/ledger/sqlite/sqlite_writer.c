@@ -84,9 +84,11 @@ static void execute_write_group(struct sqlite_thread *thread, struct write_group
                                 struct ledger_request *chain)
 {
     uint64_t end_us = thread->setup.now_us() + SQLITE_LEDGER_GROUP_TIME_US;
+    thread->imports = false;
     while (chain) {
         while (chain) {
             struct ledger_request *next = chain->next;
+            thread->imports |= chain->operation == LEDGER_RELATIONS_CHANGE;
             execute_write(thread, group, chain);
             chain->next = NULL;
             *group->last_next = chain;
@@ -208,10 +210,12 @@ static void run_write_group(struct sqlite_thread *thread, struct ledger_request 
 static void checkpoint_log_if_due(struct sqlite_thread *thread)
 {
     struct database *database = &thread->database;
+    int worth_pages = thread->imports ? SQLITE_LEDGER_CHECKPOINT_PAGES_IMPORT
+                                      : SQLITE_LEDGER_CHECKPOINT_PAGES;
     if (database->wal_pages < database->wal_pages_moved)
         database->wal_pages_moved = 0;
     if (!database->handle ||
-        database->wal_pages - database->wal_pages_moved < SQLITE_LEDGER_CHECKPOINT_PAGES)
+        database->wal_pages - database->wal_pages_moved < worth_pages)
         return;
     database_checkpoint(database, database->wal_pages > SQLITE_LEDGER_CHECKPOINT_PAGES_MAX);
     database->wal_pages_moved = database->wal_pages;
