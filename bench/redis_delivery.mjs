@@ -7,7 +7,7 @@
  * Two gateways with one worker each. `delivery`: POST /v1/users/{user}/deliver on one gateway, for a device on the other.
  * `chat of N`: messages to a chat whose online members are spread over both gateways. `idle`: nothing happens. Prints one
  * JSON line for each: the processor time of all Redis servers and of both gateways for each delivery or message, less
- * what they take when idle, and how often Redis executed which command. Needs the npm packages of tests/e2e
+ * what they take when idle, how often Redis read and wrote, and how often it executed which command. Needs the npm packages of tests/e2e
  * (tools/npm-install tests/e2e). docs/CAPACITY.md has the figures of one run.
  */
 import { execFileSync } from 'node:child_process';
@@ -37,7 +37,10 @@ const fields = (text) => Object.fromEntries([...text.matchAll(/^([^:\n]+):(.*)\r
 async function redisUse(node) {
   const cpu = fields(await node.command('INFO', 'cpu'));
   const calls = fields(await node.command('INFO', 'commandstats'));
+  const stats = fields(await node.command('INFO', 'stats'));
   return {
+    reads: Number(stats.total_reads_processed),
+    writes: Number(stats.total_writes_processed),
     cpu: Number(cpu.used_cpu_user) + Number(cpu.used_cpu_sys),
     calls: Object.entries(calls).map(([name, value]) => [name.slice('cmdstat_'.length), Number(/calls=(\d+)/.exec(value)[1])]),
   };
@@ -50,14 +53,16 @@ function processSeconds(pid) {
 
 async function sample(redis, fleet) {
   const calls = {};
-  let cpu = 0;
+  let [cpu, reads, writes] = [0, 0, 0];
   for (const node of redis.masters ? await redis.masters() : [redis]) {
     const use = await redisUse(node);
     cpu += use.cpu;
+    reads += use.reads;
+    writes += use.writes;
     for (const [name, count] of use.calls) calls[name] = (calls[name] ?? 0) + count;
   }
   const gateways = fleet.gateways.reduce((sum, { pid }) => sum + processSeconds(pid), 0);
-  return { at: performance.now() / 1000, cpu, gateways, calls };
+  return { at: performance.now() / 1000, cpu, reads, writes, gateways, calls };
 }
 
 /** Runs `step` with IN_FLIGHT at a time for SECONDS; returns the use of a second, and how many steps were made. */
@@ -78,7 +83,8 @@ async function measure(redis, fleet, step, inFlight = IN_FLIGHT) {
   const after = await sample(redis, fleet);
   const seconds = after.at - before.at;
   const calls = Object.entries(after.calls).map(([name, total]) => [name, total - (before.calls[name] ?? 0)]);
-  return { count, seconds, cpu: after.cpu - before.cpu, gateways: after.gateways - before.gateways, calls };
+  const [cpu, reads, writes, gatewaysCpu] = ['cpu', 'reads', 'writes', 'gateways'].map((name) => after[name] - before[name]);
+  return { count, seconds, cpu, reads, writes, gateways: gatewaysCpu, calls };
 }
 
 const perStep = (used, idle, count) => Math.round(1e7 * (used - idle) / count) / 10;
@@ -94,6 +100,8 @@ function report(kind, name, use, idle) {
     count: use.count,
     redis_us: perStep(use.cpu, idle.cpu * scale, use.count),
     gateways_us: perStep(use.gateways, idle.gateways * scale, use.count),
+    redis_reads: Math.round((100 * use.reads) / use.count) / 100,
+    redis_writes: Math.round((100 * use.writes) / use.count) / 100,
     calls: Object.fromEntries(calls),
   }));
 }

@@ -284,14 +284,20 @@ bool redis_read_tracked(struct redis_client *client, uint16_t slot, struct redis
            redis_connection_send_tracked(connection, buffer_slice(scratch), done, arg);
 }
 
+bool redis_await(struct redis_client *client, uint16_t slot, struct redis_barrier *barrier)
+{
+    struct redis_connection *connection = redis_cluster_connection(&client->cluster, slot);
+    return connection && redis_connection_await(connection, barrier);
+}
+
 bool redis_confirm(struct redis_client *client, uint16_t slot, struct slice key,
                    redis_reply_done done, void *arg)
 {
-    const struct slice args[] = {key.len ? SLICE("EXISTS") : SLICE("PING"), key};
+    const struct slice args[] = {SLICE("EXISTS"), key};
     struct redis_connection *connection = redis_cluster_connection(&client->cluster, slot);
     struct buffer *scratch = &client->requests.scratch;
     buffer_clear(scratch);
-    resp_write_command(scratch, args, key.len ? 2 : 1);
+    resp_write_command(scratch, args, 2);
     return connection && !scratch->failed &&
            redis_connection_send(connection, buffer_slice(scratch), done, arg);
 }

@@ -31,6 +31,7 @@
 #include "redis/protocol/redis_slot.h"
 #include "redis/protocol/redis_url.h"
 #include "redis/protocol/resp.h"
+#include "redis/redis_connection.h"
 #include "redis/redis_pending.h"
 #include "redis/redis_report.h"
 #include "redis/redis_script.h"
@@ -110,7 +111,7 @@ void redis_publish(struct redis_client *client, struct slice channel, struct sli
  * changes, in order with the replies of the same connection (redis_connection.h).
  *
  * redis_tracking() returns a number for the connection that serves the slot now (on a single server, any slot); 0: its
- * server does not track. A kept value is good at a reply of that connection to a command sent after the value was kept (redis_confirm() sends one that does nothing),
+ * server does not track. A kept value is good at a reply of that connection to a command sent after the value was kept (redis_await()),
  * if it was not invalidated, and if the number was the same when the value's read was sent and answered and is so still: else the
  * connection was lost or the slot has moved, and changes went unnoticed. */
 uint64_t redis_tracking(const struct redis_client *client, uint16_t slot);
@@ -120,8 +121,12 @@ uint64_t redis_tracking(const struct redis_client *client, uint16_t slot);
 bool redis_read_tracked(struct redis_client *client, uint16_t slot, struct redis_args args,
                         redis_reply_done done, void *arg);
 
-/* Sends a PING to the server of the slot, or with a key of that slot an EXISTS: its reply is an error if the slot has moved
- * away. Returns false when it cannot be sent; then `done` does not run. */
+/* Waits for any reply of the server of the slot to a command from now on (redis_connection_await()). Returns false when
+ * nothing can be sent; then the barrier's `done` does not run. */
+bool redis_await(struct redis_client *client, uint16_t slot, struct redis_barrier *barrier);
+
+/* Sends an EXISTS for a key of the slot to the server of the slot: its reply is an error if the slot has moved away. Returns
+ * false when it cannot be sent; then `done` does not run. */
 bool redis_confirm(struct redis_client *client, uint16_t slot, struct slice key,
                    redis_reply_done done, void *arg);
 

@@ -6,6 +6,7 @@
 #include "redis/redis_pending.h"
 #include "redis/redis_socket.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { FENCE_ERROR_MAX = 256 };
@@ -32,6 +33,11 @@ struct redis_connection {
     int64_t timer_ms;         /* when the timer fires, if it is set */
     struct wheel_timer timer; /* idle: the next try; connecting: the limit; open: the next check */
     struct redis_pending pending;
+    uint64_t given;       /* commands so far, answered or not */
+    uint64_t written;     /* of them, those that the system may have been given */
+    uint64_t gathers;     /* of the socket when `written` was counted */
+    struct list barriers; /* by `after` */
+    bool is_barrier_sent; /* a command for barriers alone waits for its reply */
     struct redis_known_scripts scripts;
     unsigned failures; /* in a row */
     int64_t open_ms;   /* when it opened */
@@ -101,6 +107,16 @@ static void set_redis_connection_problem(struct redis_connection *connection,
 
 /* ---- breaking and ending ---- */
 
+static void end_redis_barriers(struct redis_connection *connection)
+{
+    while (!list_empty(&connection->barriers)) {
+        struct redis_barrier *barrier =
+            CONTAINER_OF(connection->barriers.next, struct redis_barrier, place);
+        list_remove(&barrier->place);
+        barrier->done(barrier, false);
+    }
+}
+
 static void answer_redis_commands_with_null(struct redis_connection *connection)
 {
     while (connection->pending.count > 0) {
@@ -108,6 +124,7 @@ static void answer_redis_commands_with_null(struct redis_connection *connection)
         if (entry.done)
             entry.done(entry.arg, NULL);
     }
+    end_redis_barriers(connection);
 }
 
 static void schedule_redis_reconnect(struct redis_connection *connection)
@@ -229,6 +246,23 @@ static void note_redis_error(struct redis_connection *connection, const struct r
         set_redis_connection_problem(connection, problem, "");
 }
 
+static bool send_for_redis_barriers(struct redis_connection *connection);
+
+/* Ends the barriers for which the newest reply was sent. */
+static void pass_redis_barriers(struct redis_connection *connection, bool is_passed)
+{
+    while (!list_empty(&connection->barriers)) {
+        struct redis_barrier *barrier =
+            CONTAINER_OF(connection->barriers.next, struct redis_barrier, place);
+        if (connection->given - connection->pending.count <= barrier->after)
+            break;
+        list_remove(&barrier->place);
+        barrier->done(barrier, is_passed);
+    }
+    if (!send_for_redis_barriers(connection))
+        end_redis_barriers(connection);
+}
+
 static void answer_oldest_redis_command(struct redis_connection *connection,
                                         const struct resp_value *reply)
 {
@@ -253,6 +287,7 @@ static void answer_oldest_redis_command(struct redis_connection *connection,
         connection->fence_error_len = 0;
     if (entry.done)
         entry.done(entry.arg, fence_failed ? &fence_error : reply);
+    pass_redis_barriers(connection, reply->type != RESP_ERROR);
     if (reply->type == RESP_ERROR && !is_redis_refusal_expected(&entry))
         note_redis_error(connection, reply);
 }
@@ -290,14 +325,25 @@ bool redis_connection_takes(const struct redis_connection *connection)
            (connection->failures == 0 && connection->socket.state != REDIS_SOCKET_CLOSING);
 }
 
+/* Bytes that were given to the system since the last look belong to commands that had been given by then. */
+static void note_written_redis_commands(struct redis_connection *connection)
+{
+    if (connection->gathers == connection->socket.gathers)
+        return;
+    connection->gathers = connection->socket.gathers;
+    connection->written = connection->given;
+}
+
 static bool queue_redis_command(struct redis_connection *connection, struct slice command,
                                 struct redis_pending_command entry)
 {
+    note_written_redis_commands(connection);
     entry.due_ms = redis_connection_now_ms(connection) + REDIS_COMMAND_LIMIT_MS;
     if (!redis_connection_takes(connection) || !redis_pending_push(&connection->pending, &entry))
         return false;
     if (redis_socket_write(&connection->socket, command, entry.fence ? PING : SLICE_NONE)) {
         watch_redis_connection_until(connection, entry.due_ms);
+        connection->given++;
         return true;
     }
     redis_pending_unpush(&connection->pending);
@@ -317,6 +363,46 @@ bool redis_connection_send_fenced(struct redis_connection *connection, struct sl
     return queue_redis_command(
         connection, commands,
         (struct redis_pending_command){.done = done, .arg = arg, .fence = true});
+}
+
+static void on_redis_barrier_answered(void *arg, const struct resp_value *reply)
+{
+    struct redis_connection *connection = arg;
+    (void)reply;
+    connection->is_barrier_sent = false;
+}
+
+/* Makes sure that there is, or will be, a reply for the last barrier. */
+static bool send_for_redis_barriers(struct redis_connection *connection)
+{
+    char text[sizeof("*2\r\n$6\r\nEXISTS\r\n$16\r\n\r\n") + REDIS_BARRIER_KEY_MAX];
+    const struct redis_barrier *last =
+        CONTAINER_OF(connection->barriers.prev, struct redis_barrier, place);
+    struct slice command = PING;
+    if (list_empty(&connection->barriers) || connection->given > last->after ||
+        connection->is_barrier_sent)
+        return true;
+    if (last->key_len) {
+        int len = snprintf(text, sizeof(text), "*2\r\n$6\r\nEXISTS\r\n$%zu\r\n%.*s\r\n",
+                           last->key_len, (int)last->key_len, last->key);
+        command = (struct slice){text, (size_t)len};
+    }
+    connection->is_barrier_sent =
+        redis_connection_send(connection, command, on_redis_barrier_answered, connection);
+    return connection->is_barrier_sent;
+}
+
+bool redis_connection_await(struct redis_connection *connection, struct redis_barrier *barrier)
+{
+    if (!redis_connection_takes(connection))
+        return false;
+    note_written_redis_commands(connection);
+    barrier->after = connection->written;
+    list_append(&connection->barriers, &barrier->place);
+    if (send_for_redis_barriers(connection))
+        return true;
+    list_remove(&barrier->place);
+    return false;
 }
 
 uint64_t redis_connection_tracking(const struct redis_connection *connection)
@@ -419,6 +505,7 @@ struct redis_connection *redis_connection_make(struct redis_connection_context *
     connection->problem = REDIS_NOT_TRIED;
     connection->timer.fire = on_redis_connection_timer;
     list_init(&connection->place);
+    list_init(&connection->barriers);
     set_redis_connection_timer(connection, 0);
     return connection;
 }

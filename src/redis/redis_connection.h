@@ -109,6 +109,28 @@ uint64_t redis_connection_tracking(const struct redis_connection *connection);
 bool redis_connection_send_tracked(struct redis_connection *connection, struct slice command,
                                    redis_reply_done done, void *arg);
 
+/* Waits for the reply to any command that the server executes from now on: at that reply, all changes that the server made
+ * before now have been reported. A command that was given but not written yet will do, whoever gave it. Only if there is
+ * none, an EXISTS for the barrier's key is sent, or without a key a PING, and not before the last one of these was answered:
+ * so many barriers share one command.
+ *
+ * Part of its owner's memory until `done` has run, exactly once, as a completion of a command does. `is_passed` is false when
+ * the connection was lost, or the reply was an error. */
+enum { REDIS_BARRIER_KEY_MAX = 16 };
+
+struct redis_barrier {
+    /* The owner sets these. */
+    char key[REDIS_BARRIER_KEY_MAX]; /* of a slot of this server, which refuses when it has moved */
+    size_t key_len;
+    void (*done)(struct redis_barrier *barrier, bool is_passed);
+
+    struct list place;
+    uint64_t after; /* replies to so many commands came too early */
+};
+
+/* Returns false when nothing can be sent; then `done` does not run. */
+bool redis_connection_await(struct redis_connection *connection, struct redis_barrier *barrier);
+
 /* Whether a command would be accepted now, apart from the bounds. */
 bool redis_connection_takes(const struct redis_connection *connection);
 

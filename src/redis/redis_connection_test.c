@@ -229,6 +229,77 @@ static void fenced_commands_are_answered_once(void **state)
     assert_string_equal(redis_connection_fixture_run(fixture, "ECHO x"), "x");
 }
 
+/* ---- barriers ---- */
+
+struct counted_barrier {
+    struct redis_barrier barrier;
+    struct redis_connection_fixture *fixture;
+    unsigned passed, failed;
+    unsigned answered_before; /* commands, when it ended */
+};
+
+static void on_counted_barrier(struct redis_barrier *barrier, bool is_passed)
+{
+    struct counted_barrier *counted = (struct counted_barrier *)(void *)barrier;
+    counted->passed += is_passed;
+    counted->failed += !is_passed;
+    counted->answered_before = counted->fixture->answered;
+}
+
+static struct counted_barrier counted_barrier_of(struct redis_connection_fixture *fixture)
+{
+    return (struct counted_barrier){.barrier.done = on_counted_barrier, .fixture = fixture};
+}
+
+static bool is_barrier_over(void *arg)
+{
+    const struct counted_barrier *counted = arg;
+    return counted->passed + counted->failed > 0;
+}
+
+static void barrier_waits_for_a_command_that_was_not_written_yet(void **state)
+{
+    struct redis_connection_fixture *fixture = *state;
+    redis_connection_fixture_open(fixture, REDIS_DEFAULTS);
+    redis_connection_fixture_await_problem(fixture, REDIS_FINE, REDIS_CONNECTION_FIXTURE_SOON_MS);
+    struct counted_barrier first = counted_barrier_of(fixture), second = first, third = first;
+    redis_server_pause(&fixture->server);
+    assert_true(redis_connection_fixture_echo(fixture));
+    worker_loop_run(&fixture->worker, 20); /* the ECHO is written, and came too early */
+    assert_true(redis_connection_await(fixture->connection, &first.barrier));
+    assert_int_equal(redis_connection_pending(fixture->connection), 2);
+    assert_true(redis_connection_await(fixture->connection, &second.barrier));
+    assert_int_equal(redis_connection_pending(fixture->connection), 2); /* they share a PING */
+    worker_loop_run(&fixture->worker, 20);
+    assert_true(redis_connection_await(fixture->connection, &third.barrier));
+    assert_int_equal(redis_connection_pending(fixture->connection), 2); /* it waits for that */
+    assert_true(redis_connection_fixture_echo(fixture));
+    assert_int_equal(first.passed + second.passed + third.passed, 0);
+    redis_server_resume(&fixture->server);
+    worker_loop_until(&fixture->worker, is_barrier_over, &third, REDIS_CONNECTION_FIXTURE_SOON_MS);
+    assert_int_equal(first.passed + second.passed + third.passed, 3);
+    assert_int_equal(first.answered_before, 1);
+    assert_int_equal(third.answered_before, 2); /* with the ECHO that follows it, without a PING */
+    assert_int_equal(redis_connection_pending(fixture->connection), 0);
+}
+
+static void barrier_fails_with_its_connection_and_with_an_error(void **state)
+{
+    struct redis_connection_fixture *fixture = *state;
+    redis_connection_fixture_open(fixture, REDIS_DEFAULTS);
+    redis_connection_fixture_await_problem(fixture, REDIS_FINE, REDIS_CONNECTION_FIXTURE_SOON_MS);
+    struct counted_barrier refused = counted_barrier_of(fixture), lost = refused;
+    redis_connection_fixture_send(fixture, (const struct slice[]){SLICE("UNKNOWN")}, 1,
+                                  on_connection_fixture_reply);
+    assert_true(redis_connection_await(fixture->connection, &refused.barrier));
+    redis_connection_fixture_await_answers(fixture);
+    assert_int_equal(refused.failed, 1);
+    assert_true(redis_connection_await(fixture->connection, &lost.barrier));
+    redis_connection_end(&fixture->connection);
+    assert_int_equal(lost.failed, 1);
+    assert_int_equal(lost.passed + refused.passed, 0);
+}
+
 #define TEST(name)                                                                                 \
     cmocka_unit_test_setup_teardown(name, redis_connection_fixture_set_up,                         \
                                     redis_connection_fixture_tear_down)
@@ -246,6 +317,8 @@ int main(void)
         TEST(ended_connection_answers_pending_commands_with_null),
         TEST(completion_may_end_the_connection),
         TEST(fenced_commands_are_answered_once),
+        TEST(barrier_waits_for_a_command_that_was_not_written_yet),
+        TEST(barrier_fails_with_its_connection_and_with_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

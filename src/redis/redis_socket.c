@@ -110,6 +110,7 @@ static size_t redis_socket_gather(struct stream *stream, struct iovec *out, size
                               ? buffer_slice(&socket->handshake_out)
                               : slice_after(buffer_slice(&socket->out), socket->out_sent);
     (void)max;
+    socket->gathers += socket->state != REDIS_SOCKET_CONNECTING;
     *out = (struct iovec){(void *)unsent.data, unsent.len};
     return unsent.len > 0;
 }

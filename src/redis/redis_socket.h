@@ -61,6 +61,7 @@ struct redis_socket {
     struct buffer out;
     size_t out_sent;  /* bytes of `out` */
     int64_t heard_ms; /* when bytes last arrived */
+    uint64_t gathers; /* how often bytes of `out` were given to the system */
 };
 
 /* `identity` and `tls` outlive the socket. */

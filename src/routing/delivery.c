@@ -201,6 +201,21 @@ static size_t event_sending_count_devices(const struct state_routes *routes)
     return routes->devices > least ? routes->devices : least;
 }
 
+/* Publishes to the gateways of these routes, and keeps the event for the parked sessions. */
+static void event_sending_publish(struct event_sending *sending, const struct state_routes *routes)
+{
+    metrics_add(sending->delivery->metrics, METRIC_FANOUT_SENT,
+                (int64_t)delivery_payload_publish(&sending->payload, routes));
+    event_sending_keep(sending, routes->parked, routes->parked_count);
+}
+
+static void on_event_routed_early(struct delivery_payload *payload,
+                                  const struct state_routes *routes)
+{
+    struct event_sending *sending = CONTAINER_OF(payload, struct event_sending, payload);
+    event_sending_publish(sending, routes);
+}
+
 static void on_event_routed(struct delivery_payload *payload, enum state_status status,
                             const struct state_routes *routes)
 {
@@ -214,9 +229,7 @@ static void on_event_routed(struct delivery_payload *payload, enum state_status 
                                   : event_sending_broadcast(sending);
         metrics_add(delivery->metrics, METRIC_BROADCASTS, result == DELIVERY_SENT);
     } else {
-        metrics_add(delivery->metrics, METRIC_FANOUT_SENT,
-                    (int64_t)delivery_payload_publish(payload, routes));
-        event_sending_keep(sending, routes->parked, routes->parked_count);
+        event_sending_publish(sending, routes->added ? routes->added : routes);
         if (sending->counted)
             result = event_sending_count(sending, routes);
         if (sending->counts_devices && sending->user_count)
@@ -248,6 +261,7 @@ static struct event_sending *event_sending_make(struct delivery *delivery, enum 
     sending->payload.store = delivery->store;
     sending->payload.metrics = delivery->metrics;
     sending->payload.on_routed = on_event_routed;
+    sending->payload.on_early = on_event_routed_early;
     sending->payload.broadcasts = delivery->broadcasts;
     sending->delivery = delivery;
     sending->name = message_name(message);
@@ -282,6 +296,8 @@ static void event_sending_route(struct event_sending *sending, const struct slic
                                 size_t count)
 {
     struct recovery_store *recovery = sending->delivery->recovery;
+    if (sending->goes_twice || state_may_route_early(sending->payload.store, count))
+        json_write_key_bool(&sending->payload.head, SLICE("twice"), true);
     if (sending->payload.head.failed) {
         event_sending_end(sending, DELIVERY_FAILED);
         return;
@@ -332,8 +348,6 @@ static void event_sending_start_counted(struct delivery *delivery, struct id_lis
     sending->counts_devices = counts_devices;
     sending->goes_twice = delivery_needs_broadcast(delivery);
     sending->arg = arg;
-    if (sending->goes_twice)
-        json_write_key_bool(&sending->payload.head, SLICE("twice"), true);
     event_sending_route(sending, users.ids, users.count);
 }
 

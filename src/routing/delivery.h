@@ -5,6 +5,10 @@
  *   delivery_send() → state store: which gateways → one publish per gateway, carrying all recipients
  *   there, on `server:<gateway>:deliver` → delivery_received() → that gateway's own sockets
  *
+ * Where the state store remembers the routes of few users, their event is published at once, and when the store is sure, to
+ * those that it did not remember (state_routes_early()). Such an event is marked "twice": a receiver drops the second copy for a
+ * user. There is one if the store fails meanwhile, and the event is broadcast too.
+ *
  * Delivery is best effort: a user who is offline, or on a gateway that cannot be reached, is skipped.
  * While the state store does not answer, routes are unknown. Then the event goes to all gateways
  * (BUS_TOPIC_ALL), naming all recipients, and each gateway serves those it holds. A worker whose bus reaches no
@@ -28,7 +32,8 @@
  * Every event carries an id, so that no two payloads are equal: the bus compares bytes to recognise two
  * copies of one event that it sent by two paths. The id of a chat message is made of the random bits of its
  * message_id, so it is the same however often the message is published: messages are published at least once,
- * and a broadcast may repeat one. The receiver drops a chat message whose id it received lately. It never
+ * and a broadcast may repeat one. The receiver drops a chat message whose id it received lately, for the same user if it is marked
+ * "twice". It never
  * compares anything that a client chose, such as the chat's id: a client could construct two messages that
  * look the same and so suppress one of somebody else. A chat message also carries its chat and sequence, so
  * that a connection that cannot take it records what it missed.

@@ -88,6 +88,12 @@ static void on_delivery_payload_routed(void *arg, enum state_status status,
     payload->on_routed(payload, status, routes);
 }
 
+static void on_delivery_payload_routed_early(void *arg, const struct state_routes *routes)
+{
+    struct delivery_payload *payload = arg;
+    payload->on_early(payload, routes);
+}
+
 void delivery_payload_route(struct delivery_payload *payload, const struct slice *users,
                             size_t count)
 {
@@ -95,7 +101,11 @@ void delivery_payload_route(struct delivery_payload *payload, const struct slice
     assert(!payload->head.failed);
     payload->users = (struct id_list){users, count};
     payload->ended = &ended;
-    state_routes(payload->store, users, count, on_delivery_payload_routed, payload);
+    if (payload->on_early)
+        state_routes_early(payload->store, users, count, on_delivery_payload_routed_early,
+                           on_delivery_payload_routed, payload);
+    else
+        state_routes(payload->store, users, count, on_delivery_payload_routed, payload);
     if (ended)
         return;
     payload->users = (struct id_list){0};

@@ -13,6 +13,7 @@
  *
  *   delivery_payload_begin()   then it writes the fields of its kind to `head`
  *   delivery_payload_route()   looks up in the state store which gateways hold the users
+ *   on_early                   (if there is one) may publish to the gateways that the store remembers, before it is sure
  *   on_routed                  publishes to these gateways or broadcasts, by the sender's policy
  *   delivery_payload_end()     inside on_routed
  *
@@ -48,13 +49,18 @@ struct delivery_payload;
 typedef void (*delivery_routed)(struct delivery_payload *payload, enum state_status status,
                                 const struct state_routes *routes);
 
+/* Runs at most once, before delivery_routed (state_routes_early()). */
+typedef void (*delivery_routed_early)(struct delivery_payload *payload,
+                                      const struct state_routes *routes);
+
 struct delivery_payload {
     /* The sender sets these before delivery_payload_begin(). */
     struct bus *bus;
     struct state_store *store;
     struct metrics *metrics;
     delivery_routed on_routed;
-    bool broadcasts; /* delivery_payload_broadcast() may be called */
+    delivery_routed_early on_early; /* may be NULL */
+    bool broadcasts;                /* delivery_payload_broadcast() may be called */
 
     struct buffer head; /* the object without its users and its closing brace */
     /* The users of a payload that broadcasts: borrowed, or else (NULL) as JSON. */

@@ -140,7 +140,8 @@ static bool delivery_receive_event(struct delivery_receiver *receiver, struct js
         return false;
     receiver->is_kept = event.is_kept;
     uint64_t id = received_event_id(&event);
-    if (event.sequence && id && !seen_note(&receiver->seen, id)) {
+    bool was_seen = event.sequence && id && !seen_note(&receiver->seen, id);
+    if (was_seen && !event.comes_twice) {
         metrics_count(receiver->metrics, METRIC_FANOUT_DUPLICATES);
         return true;
     }

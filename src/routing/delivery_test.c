@@ -170,6 +170,72 @@ static void chat_message_carries_its_sequence_and_the_excepted_connection(void *
         "\",\"users\":[\"bob\"]}");
 }
 
+/* ---- remembered routes ---- */
+
+static const struct message chat_message = {.type = MESSAGE_MESSAGE,
+                                            .chat_message = {.chat_id = {"c", 1},
+                                                             .message_id = {MESSAGE_ID, 26},
+                                                             .sequence = 47,
+                                                             .sender_id = {"bob", 3},
+                                                             .body = {"x", 1}}};
+
+/* This gateway receives everything that was published. */
+static void receive_published(struct delivery_fixture *fixture)
+{
+    for (size_t i = 0; i < fixture->published_count; i++)
+        receive(fixture, fixture->payloads[i]);
+}
+
+static void event_goes_to_remembered_routes_before_they_are_confirmed(void **state)
+{
+    struct delivery_fixture *fixture = *state;
+    fixture->store.operations = &FIXTURE_STORE_EARLY;
+    delivery_send_then(&fixture->delivery, everybody, 2, &ringing, NULL, fixture_done, fixture);
+    assert_int_equal(fixture->published_count, 1);
+    assert_int_equal(fixture->result, -1);
+    fixture_confirm(fixture, false);
+    assert_int_equal(fixture->published_count, 1);
+    assert_int_equal(fixture->result, DELIVERY_SENT);
+}
+
+static void route_that_was_not_remembered_is_served_after_all(void **state)
+{
+    struct delivery_fixture *fixture = *state;
+    const struct message *const messages[] = {&ringing, &chat_message};
+    fixture->store.operations = &FIXTURE_STORE_EARLY;
+    for (unsigned i = 0; i < 2; i++) {
+        fixture->result = -1;
+        fixture->published_count = 0;
+        delivery_send_then(&fixture->delivery, everybody, 2, messages[i], NULL, fixture_done,
+                           fixture);
+        fixture_confirm(fixture, true);
+        assert_int_equal(fixture->published_count, 2);
+        assert_int_equal(fixture->result, DELIVERY_SENT);
+        receive_published(fixture);
+        expect_got(fixture, i + 1, i + 1, i + 1); /* the second payload is for the same gateway */
+    }
+}
+
+static void store_that_fails_after_it_remembered_makes_no_second_copy(void **state)
+{
+    struct delivery_fixture *fixture = *state;
+    const struct message *const messages[] = {&ringing, &chat_message};
+    fixture->store.operations = &FIXTURE_STORE_EARLY;
+    for (unsigned i = 0; i < 2; i++) {
+        fixture->result = -1;
+        fixture->published_count = 0;
+        delivery_send_then(&fixture->delivery, everybody, 2, messages[i], NULL, fixture_done,
+                           fixture);
+        fixture_answer(fixture);
+        assert_int_equal(fixture->published_count, 2);
+        assert_string_equal(fixture->topics[1], BUS_TOPIC_ALL.data);
+        receive_published(fixture);
+        expect_got(fixture, i + 1, i + 1, i + 1);
+    }
+}
+
+/* ---- sending, continued ---- */
+
 static void event_for_one_device_names_the_device(void **state)
 {
     struct delivery_fixture *fixture = *state;
@@ -638,6 +704,9 @@ int main(void)
         WITH_FIXTURE(equal_events_get_different_ids),
         WITH_FIXTURE(message_by_route_and_by_broadcast_is_delivered_once),
         WITH_FIXTURE(chat_message_carries_its_sequence_and_the_excepted_connection),
+        WITH_FIXTURE(event_goes_to_remembered_routes_before_they_are_confirmed),
+        WITH_FIXTURE(route_that_was_not_remembered_is_served_after_all),
+        WITH_FIXTURE(store_that_fails_after_it_remembered_makes_no_second_copy),
         WITH_FIXTURE(event_for_one_device_names_the_device),
         WITH_FIXTURE(close_is_published_to_one_gateway),
         WITH_FIXTURE(event_reaches_all_devices_of_all_users),

@@ -123,6 +123,35 @@ static inline void fixture_answer(struct delivery_fixture *fixture)
 
 static const struct state_store_operations FIXTURE_STORE = {.routes = fixture_routes};
 
+/* Remembers that alice is on gw-1. Completes late, with what fixture_confirm() says. */
+static inline void fixture_routes_early(struct state_store *store, const struct slice *user_ids,
+                                        size_t count, state_routes_remembered early,
+                                        state_routes_done done, void *arg)
+{
+    struct delivery_fixture *fixture = CONTAINER_OF(store, struct delivery_fixture, store);
+    struct slice alice = SLICE("alice");
+    struct state_route route = {SLICE("gw-1"), &alice, 1};
+    (void)user_ids;
+    assert_true(count <= STATE_ROUTES_EARLY_MAX);
+    fixture->late_done = done;
+    fixture->late_arg = arg;
+    early(arg, &(struct state_routes){.items = &route, .count = 1});
+}
+
+/* The store is sure: alice is on gw-1, and bob is there too if he is `added`. */
+static inline void fixture_confirm(struct delivery_fixture *fixture, bool is_bob_added)
+{
+    const struct slice users[] = {SLICE("alice"), SLICE("bob")};
+    const struct state_route all = {SLICE("gw-1"), users, is_bob_added ? 2 : 1};
+    const struct state_route new = {SLICE("gw-1"), users + 1, 1};
+    const struct state_routes added = {.items = &new, .count = is_bob_added};
+    fixture->late_done(fixture->late_arg, STATE_OK,
+                       &(struct state_routes){.items = &all, .count = 1, .added = &added});
+}
+
+static const struct state_store_operations FIXTURE_STORE_EARLY = {
+    .routes = fixture_routes, .routes_early = fixture_routes_early};
+
 static inline struct fixture_device *fixture_device_of(const struct endpoint *endpoint)
 {
     return CONTAINER_OF(endpoint, struct fixture_device, endpoint);

@@ -118,6 +118,8 @@ struct state_routes {
     const struct slice *parked; /* the users who have a parked session (recovery_store.h) */
     size_t parked_count;
     size_t devices; /* how many leases there are, where a single user was asked for; else 0 */
+    /* Of state_routes_early(): the routes and parked users that `early` did not get; NULL: it did not run. */
+    const struct state_routes *added;
 };
 
 /* One past transition of a user, for explanations. */
@@ -148,6 +150,7 @@ typedef void (*state_presences_done)(void *arg, enum state_status status,
                                      const struct presence *presences, size_t count);
 typedef void (*state_routes_done)(void *arg, enum state_status status,
                                   const struct state_routes *routes);
+typedef void (*state_routes_remembered)(void *arg, const struct state_routes *routes);
 typedef void (*state_leases_done)(void *arg, enum state_status status, const struct lease *leases,
                                   size_t count);
 typedef void (*state_lease_done)(void *arg, enum state_status status, const struct lease *lease);
@@ -179,6 +182,9 @@ struct state_store_operations {
                      state_transition_done done, void *arg);
     void (*routes)(struct state_store *store, const struct slice *user_ids, size_t count,
                    state_routes_done done, void *arg);
+    void (*routes_early)(struct state_store *store, const struct slice *user_ids, size_t count,
+                         state_routes_remembered early, state_routes_done done,
+                         void *arg); /* NULL: as `routes` */
     void (*leases)(struct state_store *store, struct slice user_id, state_leases_done done,
                    void *arg);
     void (*find)(struct state_store *store, const struct ulid *conn_id, state_lease_done done,
@@ -270,6 +276,26 @@ static inline void state_routes(struct state_store *store, const struct slice *u
                                 size_t count, state_routes_done done, void *arg)
 {
     store->operations->routes(store, user_ids, count, done, arg);
+}
+
+/* Whether `early` may run for so many users. */
+enum { STATE_ROUTES_EARLY_MAX = 64 };
+static inline bool state_may_route_early(const struct state_store *store, size_t count)
+{
+    return store->operations->routes_early && count <= STATE_ROUTES_EARLY_MAX;
+}
+
+/* The same for whoever sends at once to the routes that the store remembers, and again to those that it did not. `early`
+ * runs at most once, before this function returns, and only if no operation of before is without its routes, so that what is
+ * sent stays in order. Then `done` runs as always; routes that have gone meanwhile are not in its result. */
+static inline void state_routes_early(struct state_store *store, const struct slice *user_ids,
+                                      size_t count, state_routes_remembered early,
+                                      state_routes_done done, void *arg)
+{
+    if (state_may_route_early(store, count))
+        store->operations->routes_early(store, user_ids, count, early, done, arg);
+    else
+        store->operations->routes(store, user_ids, count, done, arg);
 }
 
 enum { STATE_LEASES_MAX = 256, STATE_HISTORY_MAX = 32 };

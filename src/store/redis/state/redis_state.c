@@ -164,6 +164,7 @@ static const struct state_store_operations OPERATIONS = {
     .read = redis_state_read,
     .set_call = redis_state_set_call,
     .routes = redis_state_routes,
+    .routes_early = redis_state_routes_early,
     .leases = redis_state_leases,
     .find = redis_state_find,
     .history = redis_state_history,

@@ -101,6 +101,7 @@ struct redis_state {
     /* redis_state_routes.c */
     struct redis_route_cache route_cache;
     struct list routes_reads; /* operations that are pending */
+    size_t late_routes_reads; /* of them, those that nobody was told the remembered routes of */
     size_t route_turn;        /* which user confirms next */
     /* redis_state_gateways.c */
     bool claimed;
@@ -209,6 +210,9 @@ void redis_state_read(struct state_store *store, const struct slice *user_ids, s
 
 void redis_state_routes(struct state_store *store, const struct slice *user_ids, size_t count,
                         state_routes_done done, void *arg);
+
+void redis_state_routes_early(struct state_store *store, const struct slice *user_ids, size_t count,
+                              state_routes_remembered early, state_routes_done done, void *arg);
 
 /* A key that was read with tracking has changed; SLICE_NONE: any may have. */
 void redis_state_routes_on_invalidated(struct redis_state *state, struct slice key);

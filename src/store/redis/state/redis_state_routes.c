@@ -2,19 +2,22 @@
  * Where users are connected: plain reads of user_servers:<user> and recoveries:<user>, in one system call per server,
  * and a cache of what they returned (redis_route_cache.h).
  *
- * A user in the cache is not read again. The cached answer is used when the server has answered a PING, or a read for another
- * user, that was sent after the operation began: all changes that the server made before that reply have been reported by
- * then, so the answer is as new as one read from the server (redis_client.h). A user who is reported meanwhile, or whose
- * connection is lost, is read after all. So a cache changes what an operation costs, and nothing else: whoever opened a
- * lease before an operation began is in its result, however late the report is.
+ * A user in the cache is not read again. The cached answer is used when the server has answered any command that it executed
+ * after the operation began: all changes that the server made before that reply have been reported by then, so the answer
+ * is as new as one read from the server (redis_client.h). A user who is reported meanwhile, or whose connection is lost, is
+ * read after all. So a cache changes what an operation costs, and nothing else: whoever opened a lease before an operation
+ * began is in its result, however late the report is.
+ *
+ * Where all answers are cached, whoever asked may send at once (state_routes_early()). On a single server the reply to that
+ * very PUBLISH is then the one that is waited for; only what was reported meanwhile is read and sent later.
  *
  * The reads of one user are separate commands. A change between them is reported before the last one is answered; then the
  * user is read again.
  *
- * A slot that moves to another server takes its reports with it, and where there is no key nothing reports the move. The
- * server that is asked to confirm refuses if the slot of the key that it is asked for has moved: for one user that is exact.
- * For many users the key is that of another one each time, so that a move is found after a few messages, or when the client
- * next fetches the table of slots (REDIS_REFRESH_MS).
+ * A slot that moves to another server takes its reports with it. The keys of a user who has a route are removed from the old
+ * server, which reports that. Where there is no key nothing reports the move: the server is asked for the user's key, and refuses
+ * if the slot has moved. For one user that is exact. For many users the key is that of another one each time, so that a
+ * move is found after a few messages, or when the client next fetches the table of slots (REDIS_REFRESH_MS).
  *
  * A server that does not track (before Redis 6, some proxies, an ACL without the right) is read each time.
  */
@@ -53,11 +56,24 @@ struct route_pair {
     size_t user;
 };
 
+/* A server whose next reply confirms cached answers. */
+struct route_wait {
+    struct redis_barrier barrier;
+    struct routes_read *read;
+    uint64_t tracking;
+    uint16_t slot;
+    bool is_asked; /* for a key: its reply is the next one */
+};
+
 struct routes_read {
     struct redis_state *state;
     struct list place; /* in state->routes_reads */
     state_routes_done done;
     void *arg;
+    bool was_early;           /* the cached answers were used before they were confirmed */
+    struct route_wait *waits; /* in this block of memory as the next */
+    size_t wait_count;
+    size_t wait_max;
     struct slice *users; /* copies, in this block of memory as the next */
     bool *
         is_settled; /* the user is not read: the answer is from the cache, or in a repetition from before */
@@ -73,6 +89,11 @@ struct routes_read {
     struct buffer parked; /* size_t, users who have a parked session */
     struct buffer
         suspects; /* size_t, users who were reported after their answer was taken from the cache */
+    struct buffer early_pairs; /* struct route_pair, of users who were then read after all */
+    struct buffer early_parked;
+    size_t
+        repeated_pairs; /* where the answers begin in `pairs` and `parked` that were read after all */
+    size_t repeated_parked;
     int64_t devices;
 };
 
@@ -82,7 +103,7 @@ static void repeat_routes_read(struct routes_read *read);
 static bool is_routes_read_whole(const struct routes_read *read)
 {
     return !read->pairs.failed && !read->texts.failed && !read->parked.failed &&
-           !read->suspects.failed;
+           !read->suspects.failed && !read->early_pairs.failed && !read->early_parked.failed;
 }
 
 static void end_routes_command(struct routes_read *read)
@@ -278,11 +299,12 @@ static void send_route_queries(struct routes_read *read)
 
 /* ---- cached answers ---- */
 
-/* The servers that must confirm the cached answers of one operation. */
-struct route_confirmations {
-    uint64_t trackings[REDIS_NODES_MAX];
-    size_t count;
-};
+static void on_routes_awaited(struct redis_barrier *barrier, bool is_passed)
+{
+    struct routes_read *read = CONTAINER_OF(barrier, struct route_wait, barrier)->read;
+    read->has_lost |= !is_passed;
+    end_routes_command(read);
+}
 
 static void on_routes_confirmed(void *arg, const struct resp_value *reply)
 {
@@ -291,23 +313,53 @@ static void on_routes_confirmed(void *arg, const struct resp_value *reply)
     end_routes_command(read);
 }
 
-/* On a cluster a key of the user is asked for: if the slot has moved, the server says so. */
-static void confirm_cached_route(struct routes_read *read, struct route_confirmations *sent,
-                                 const struct redis_cached_route *route)
+/* Returns NULL when there are too many servers. */
+static struct route_wait *find_or_add_route_wait(struct routes_read *read,
+                                                 const struct redis_cached_route *route)
+{
+    for (size_t i = read->wait_count; i-- > 0;)
+        if (read->waits[i].tracking == route->tracking)
+            return &read->waits[i];
+    if (read->wait_count == read->wait_max)
+        return NULL;
+    struct route_wait *wait = &read->waits[read->wait_count++];
+    *wait = (struct route_wait){.read = read, .tracking = route->tracking, .slot = route->slot};
+    return wait;
+}
+
+/* Notes the server that must confirm this answer. On a cluster it is asked for the key of a user who has none. */
+static void confirm_cached_route(struct routes_read *read, const struct redis_cached_route *route)
 {
     struct redis_state *state = read->state;
+    struct route_wait *wait = find_or_add_route_wait(read, route);
     char text[REDIS_KEY_BYTES_MAX];
-    struct slice user = {route->user, route->user_len}, key = SLICE_NONE;
-    for (size_t i = sent->count; i-- > 0;)
-        if (sent->trackings[i] == route->tracking)
-            return;
-    if (sent->count < REDIS_NODES_MAX)
-        sent->trackings[sent->count++] = route->tracking;
-    if (state->keys.cluster)
-        key = redis_key_user(&state->keys, text, "user_servers:", user, "");
+    struct slice user = {route->user, route->user_len};
+    read->has_lost |= !wait;
+    if (!wait || wait->is_asked || !state->keys.cluster || route->gateways_len)
+        return;
+    wait->is_asked = true;
     read->waiting++;
-    if (!redis_confirm(state->options.client, route->slot, key, on_routes_confirmed, read))
+    if (!redis_confirm(state->options.client, route->slot,
+                       redis_key_user(&state->keys, text, "user_servers:", user, ""),
+                       on_routes_confirmed, read))
         on_routes_confirmed(read, NULL);
+}
+
+/* Waits for the next replies of the servers that were not asked for a key. */
+static void await_cached_routes(struct routes_read *read)
+{
+    struct redis_state *state = read->state;
+    for (size_t i = 0; i < read->wait_count; i++) {
+        struct route_wait *wait = &read->waits[i];
+        if (wait->is_asked)
+            continue;
+        if (state->keys.cluster)
+            wait->barrier.key_len = redis_state_shard_suffix(wait->barrier.key, wait->slot).len;
+        wait->barrier.done = on_routes_awaited;
+        read->waiting++;
+        if (!redis_await(state->options.client, wait->slot, &wait->barrier))
+            on_routes_awaited(&wait->barrier, false);
+    }
 }
 
 static void take_cached_route(struct routes_read *read, size_t user,
@@ -322,12 +374,11 @@ static void take_cached_route(struct routes_read *read, size_t user,
     read->is_settled[user] = true;
 }
 
-static void take_cached_routes(struct routes_read *read)
+/* Returns whether all users are in the cache. */
+static bool take_cached_routes(struct routes_read *read)
 {
     struct redis_state *state = read->state;
-    struct route_confirmations sent;
-    int64_t cached = 0;
-    sent.count = 0;
+    size_t cached = 0;
     size_t first = state->keys.cluster && read->count ? state->route_turn++ % read->count : 0;
     for (size_t n = 0; n < read->count; n++) {
         size_t i =
@@ -339,9 +390,10 @@ static void take_cached_routes(struct routes_read *read)
             continue;
         take_cached_route(read, i, route);
         cached++;
-        confirm_cached_route(read, &sent, route);
+        confirm_cached_route(read, route);
     }
-    metrics_add(state->options.metrics, METRIC_ROUTES_CACHED, cached);
+    metrics_add(state->options.metrics, METRIC_ROUTES_CACHED, (int64_t)cached);
+    return cached == read->count && !read->has_lost;
 }
 
 /* ---- reports ---- */
@@ -386,16 +438,24 @@ static void remove_unsettled_routes(struct routes_read *read)
     struct route_pair *pairs = (struct route_pair *)(void *)read->pairs.data;
     size_t *parked = (size_t *)(void *)read->parked.data;
     size_t count = read->pairs.len / sizeof(*pairs), kept = 0;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         if (read->is_settled[pairs[i].user])
             pairs[kept++] = pairs[i];
+        else if (read->was_early)
+            buffer_append(&read->early_pairs, &pairs[i], sizeof(pairs[i]));
+    }
     read->pairs.len = kept * sizeof(*pairs);
     count = read->parked.len / sizeof(*parked);
     kept = 0;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         if (read->is_settled[parked[i]])
             parked[kept++] = parked[i];
+        else if (read->was_early)
+            buffer_append(&read->early_parked, &parked[i], sizeof(parked[i]));
+    }
     read->parked.len = kept * sizeof(*parked);
+    read->repeated_pairs = read->pairs.len;
+    read->repeated_parked = read->parked.len;
 }
 
 /* Reads the users whose cached answers were not confirmed: all of them after a lost confirmation. The server's own
@@ -432,52 +492,157 @@ static struct state_route *find_or_add_route(const struct routes_read *read,
     return &routes[found->count - 1];
 }
 
-/* Groups the users by gateway: counts the users of each gateway, then places them. */
-static void group_route_pairs(const struct routes_read *read, struct state_routes *found,
-                              struct slice *users, size_t *buckets, size_t bucket_count)
+/* Some pairs and parked users of an operation, and the memory of the result that is made of them. */
+struct routes_result {
+    const struct route_pair *pairs;
+    size_t pair_count;
+    const size_t *parked;
+    size_t parked_count;
+    struct state_routes found;
+    struct state_route *routes;
+    struct slice *users;
+    size_t *buckets;
+};
+
+static void free_routes_result(struct routes_result *result)
 {
-    const struct route_pair *pairs = (const struct route_pair *)(void *)read->pairs.data;
-    struct state_route *routes = (struct state_route *)found->items;
-    size_t pair_count = read->pairs.len / sizeof(*pairs);
-    for (size_t i = 0; i < pair_count; i++)
-        find_or_add_route(read, found, buckets, bucket_count, &pairs[i])->count++;
+    free(result->routes);
+    free(result->users);
+    free(result->buckets);
+}
+
+/* Groups the users by gateway: counts the users of each gateway, then places them. */
+static void group_route_pairs(const struct routes_read *read, struct routes_result *result,
+                              size_t bucket_count)
+{
+    struct state_routes *found = &result->found;
+    for (size_t i = 0; i < result->pair_count; i++)
+        find_or_add_route(read, found, result->buckets, bucket_count, &result->pairs[i])->count++;
     for (size_t i = 0, at = 0; i < found->count; i++) {
-        routes[i].users = users + at;
-        at += routes[i].count;
-        routes[i].count = 0;
+        result->routes[i].users = result->users + at;
+        at += result->routes[i].count;
+        result->routes[i].count = 0;
     }
-    for (size_t i = 0; i < pair_count; i++) {
+    for (size_t i = 0; i < result->pair_count; i++) {
         struct state_route *route =
-            find_or_add_route(read, found, buckets, bucket_count, &pairs[i]);
-        users[(size_t)(route->users - users) + route->count++] = read->users[pairs[i].user];
+            find_or_add_route(read, found, result->buckets, bucket_count, &result->pairs[i]);
+        result->users[(size_t)(route->users - result->users) + route->count++] =
+            read->users[result->pairs[i].user];
     }
 }
 
-static void report_routes(const struct routes_read *read)
+/* Returns false when out of memory; free the result in any case. */
+static bool make_routes_result(const struct routes_read *read, struct routes_result *result)
 {
-    size_t pair_count = read->pairs.len / sizeof(struct route_pair), bucket_count = 2;
-    size_t parked_count = read->parked.len / sizeof(size_t);
-    while (bucket_count < 2 * pair_count)
+    size_t bucket_count = 2;
+    while (bucket_count < 2 * result->pair_count)
         bucket_count *= 2;
-    struct state_route *routes = calloc(pair_count + 1, sizeof(*routes));
-    struct slice *users = calloc(pair_count + parked_count + 1, sizeof(*users));
-    size_t *buckets = calloc(bucket_count, sizeof(*buckets));
-    if (routes && users && buckets) {
-        struct slice *parked = users + pair_count;
-        struct state_routes found = {.items = routes,
-                                     .parked = parked,
-                                     .parked_count = parked_count,
-                                     .devices = read->devices > 0 ? (size_t)read->devices : 0};
-        for (size_t i = 0; i < parked_count; i++)
-            parked[i] = read->users[((const size_t *)(void *)read->parked.data)[i]];
-        group_route_pairs(read, &found, users, buckets, bucket_count);
-        read->done(read->arg, STATE_OK, &found);
-    } else {
-        read->done(read->arg, STATE_UNAVAILABLE, NULL);
+    result->routes = calloc(result->pair_count + 1, sizeof(*result->routes));
+    result->users = calloc(result->pair_count + result->parked_count + 1, sizeof(*result->users));
+    result->buckets = calloc(bucket_count, sizeof(*result->buckets));
+    if (!result->routes || !result->users || !result->buckets)
+        return false;
+    struct slice *parked = result->users + result->pair_count;
+    for (size_t i = 0; i < result->parked_count; i++)
+        parked[i] = read->users[result->parked[i]];
+    result->found = (struct state_routes){.items = result->routes,
+                                          .parked = parked,
+                                          .parked_count = result->parked_count,
+                                          .devices = read->devices > 0 ? (size_t)read->devices : 0};
+    group_route_pairs(read, result, bucket_count);
+    return true;
+}
+
+static struct routes_result routes_result_of(const struct routes_read *read)
+{
+    return (struct routes_result){
+        .pairs = (const struct route_pair *)(const void *)read->pairs.data,
+        .pair_count = read->pairs.len / sizeof(struct route_pair),
+        .parked = (const size_t *)(const void *)read->parked.data,
+        .parked_count = read->parked.len / sizeof(size_t),
+    };
+}
+
+static bool was_route_early(const struct routes_read *read, const struct route_pair *pair)
+{
+    const struct route_pair *early =
+        (const struct route_pair *)(const void *)read->early_pairs.data;
+    struct slice gateway = {read->texts.data + pair->gateway_at, pair->gateway_len};
+    for (size_t i = 0; i < read->early_pairs.len / sizeof(*early); i++)
+        if (early[i].user == pair->user &&
+            slice_equal(
+                (struct slice){read->texts.data + early[i].gateway_at, early[i].gateway_len},
+                gateway))
+            return true;
+    return false;
+}
+
+static bool was_parked_early(const struct routes_read *read, size_t user)
+{
+    const size_t *early = (const size_t *)(const void *)read->early_parked.data;
+    for (size_t i = 0; i < read->early_parked.len / sizeof(*early); i++)
+        if (early[i] == user)
+            return true;
+    return false;
+}
+
+/* Keeps at the end of `pairs` and `parked` only what was not told early. */
+static void remove_early_routes(struct routes_read *read)
+{
+    size_t kept = read->repeated_pairs;
+    for (size_t at = kept; at < read->pairs.len; at += sizeof(struct route_pair)) {
+        if (was_route_early(read, (struct route_pair *)(void *)(read->pairs.data + at)))
+            continue;
+        memmove(read->pairs.data + kept, read->pairs.data + at, sizeof(struct route_pair));
+        kept += sizeof(struct route_pair);
     }
-    free(routes);
-    free(users);
-    free(buckets);
+    read->pairs.len = kept;
+    kept = read->repeated_parked;
+    for (size_t at = kept; at < read->parked.len; at += sizeof(size_t)) {
+        if (was_parked_early(read, *(size_t *)(void *)(read->parked.data + at)))
+            continue;
+        memmove(read->parked.data + kept, read->parked.data + at, sizeof(size_t));
+        kept += sizeof(size_t);
+    }
+    read->parked.len = kept;
+}
+
+/* Makes what was read after all, less what was told early. Returns false when out of memory. */
+static bool make_added_routes(struct routes_read *read, struct routes_result *added)
+{
+    *added = (struct routes_result){0};
+    if (!read->was_early)
+        return true;
+    if (read->is_repeated) {
+        remove_early_routes(read);
+        *added = routes_result_of(read);
+        added->pairs += read->repeated_pairs / sizeof(*added->pairs);
+        added->pair_count -= read->repeated_pairs / sizeof(*added->pairs);
+        added->parked += read->repeated_parked / sizeof(*added->parked);
+        added->parked_count -= read->repeated_parked / sizeof(*added->parked);
+    }
+    return make_routes_result(read, added);
+}
+
+static void report_routes(struct routes_read *read)
+{
+    struct routes_result all = routes_result_of(read), added;
+    bool is_made = make_routes_result(read, &all);
+    is_made = make_added_routes(read, &added) && is_made;
+    all.found.added = read->was_early ? &added.found : NULL;
+    read->done(read->arg, is_made ? STATE_OK : STATE_UNAVAILABLE, is_made ? &all.found : NULL);
+    free_routes_result(&all);
+    free_routes_result(&added);
+}
+
+/* Tells the cached answers, of all users, before they are confirmed. */
+static void tell_routes_early(struct routes_read *read, state_routes_remembered early)
+{
+    struct routes_result all = routes_result_of(read);
+    read->was_early = make_routes_result(read, &all);
+    if (read->was_early)
+        early(read->arg, &all.found);
+    free_routes_result(&all);
 }
 
 /* A server that accepts no writes can still be read. But its leases expire because nobody can renew them, so its replies
@@ -486,6 +651,7 @@ static void complete_routes_read(struct routes_read *read)
 {
     struct redis_state *state = read->state;
     list_remove(&read->place);
+    state->late_routes_reads -= !read->was_early;
     if (read->failed || !is_routes_read_whole(read) || !redis_available(state->options.client))
         read->done(read->arg, STATE_UNAVAILABLE, NULL);
     else
@@ -494,6 +660,8 @@ static void complete_routes_read(struct routes_read *read)
     buffer_free(&read->texts);
     buffer_free(&read->parked);
     buffer_free(&read->suspects);
+    buffer_free(&read->early_pairs);
+    buffer_free(&read->early_parked);
     free(read->queries);
     free(read);
     redis_state_end(state);
@@ -503,13 +671,18 @@ static void complete_routes_read(struct routes_read *read)
 static struct routes_read *make_routes_read(struct redis_state *state, const struct slice *users,
                                             size_t count)
 {
+    size_t wait_max = redis_master_count(state->options.client);
+    if (wait_max > count)
+        wait_max = count;
     size_t per_user = sizeof(struct slice) + sizeof(bool);
-    struct routes_read *read =
-        malloc(sizeof(*read) + count * per_user + id_list_bytes(users, count));
+    struct routes_read *read = malloc(sizeof(*read) + wait_max * sizeof(struct route_wait) +
+                                      count * per_user + id_list_bytes(users, count));
     if (!read)
         return NULL;
-    *read = (struct routes_read){.state = state, .count = count, .waiting = 1};
-    read->users = (struct slice *)(read + 1);
+    *read =
+        (struct routes_read){.state = state, .count = count, .waiting = 1, .wait_max = wait_max};
+    read->waits = (struct route_wait *)(read + 1);
+    read->users = (struct slice *)(read->waits + wait_max);
     read->is_settled = (bool *)(read->users + count);
     memset(read->is_settled, 0, count * sizeof(*read->is_settled));
     id_list_pack(read->users, users, count, (char *)(read->is_settled + count));
@@ -518,17 +691,29 @@ static struct routes_read *make_routes_read(struct redis_state *state, const str
     return read;
 }
 
-void redis_state_routes(struct state_store *store, const struct slice *user_ids, size_t count,
-                        state_routes_done done, void *arg)
+void redis_state_routes_early(struct state_store *store, const struct slice *user_ids, size_t count,
+                              state_routes_remembered early, state_routes_done done, void *arg)
 {
-    struct routes_read *read = make_routes_read(redis_state_of(store), user_ids, count);
+    struct redis_state *state = redis_state_of(store);
+    struct routes_read *read = make_routes_read(state, user_ids, count);
     if (!read) {
         done(arg, STATE_UNAVAILABLE, NULL);
         return;
     }
     read->done = done;
     read->arg = arg;
-    take_cached_routes(read);
+    bool is_cached = take_cached_routes(read) && is_routes_read_whole(read);
+    if (early && is_cached && count <= STATE_ROUTES_EARLY_MAX && !state->late_routes_reads &&
+        redis_available(state->options.client))
+        tell_routes_early(read, early);
+    state->late_routes_reads += !read->was_early;
     send_route_queries(read);
+    await_cached_routes(read);
     end_routes_command(read);
+}
+
+void redis_state_routes(struct state_store *store, const struct slice *user_ids, size_t count,
+                        state_routes_done done, void *arg)
+{
+    redis_state_routes_early(store, user_ids, count, NULL, done, arg);
 }

@@ -185,6 +185,148 @@ static void devices_of_a_single_user_are_counted(void **state)
     assert_int_equal(answer.devices, 3);
 }
 
+/* ---- routes that are told early ---- */
+
+struct early_answer {
+    struct routes_answer final;
+    char early[ROUTES_TEXT_MAX]; /* as in struct routes_answer; "-": nothing was told early */
+    char added[ROUTES_TEXT_MAX];
+    bool publishes; /* sends a command that can confirm them */
+};
+
+static void write_routes(char text[ROUTES_TEXT_MAX], const struct state_routes *routes)
+{
+    text[0] = '\0';
+    for (size_t i = 0; i < routes->count; i++)
+        append_users(text, routes->items[i].gateway_id, routes->items[i].users,
+                     routes->items[i].count);
+    if (routes->parked_count)
+        append_users(text, SLICE("parked"), routes->parked, routes->parked_count);
+}
+
+static void on_early_routes(void *arg, const struct state_routes *routes)
+{
+    struct early_answer *answer = arg;
+    struct redis_fleet *fleet = &answer->final.pair->fleet;
+    write_routes(answer->early, routes);
+    if (answer->publishes)
+        redis_publish(fleet->clients[0], SLICE("server:gw-9:deliver"), SLICE("x"), NULL, NULL);
+}
+
+static void on_routes_after_early(void *arg, enum state_status status,
+                                  const struct state_routes *routes)
+{
+    struct early_answer *answer = arg;
+    on_routes(&answer->final, status, routes);
+    if (status == STATE_OK && routes->added)
+        write_routes(answer->added, routes->added);
+}
+
+static struct early_answer *start_early(struct state_pair *pair, const struct slice *users,
+                                        size_t count)
+{
+    static struct early_answer answer;
+    answer =
+        (struct early_answer){.final.pair = pair, .early = "-", .added = "-", .publishes = true};
+    pair->waiting++;
+    state_routes_early(pair->first, users, count, on_early_routes, on_routes_after_early, &answer);
+    return &answer;
+}
+
+/* In either order: on a cluster the users take turns. */
+static void expect_both_routes(const char *text, const char *one, const char *other)
+{
+    assert_non_null(strstr(text, one));
+    assert_non_null(strstr(text, other));
+    assert_int_equal(strlen(text), strlen(one) + strlen(other));
+}
+
+static void publication_to_remembered_routes_confirms_them(void **state)
+{
+    struct state_pair *pair = *state;
+    const struct slice users[] = {SLICE("alice"), SLICE("bob")};
+    state_pair_open(pair, pair->second, users[0], 1);
+    state_pair_open(pair, pair->first, users[1], 2);
+    const struct early_answer *answer = start_early(pair, users, 2);
+    state_pair_await(pair);
+    assert_string_equal(answer->early, "-");
+    assert_string_equal(answer->added, "-");
+    long pings = calls_of(pair, "ping"), reads = calls_of(pair, "smembers");
+    for (int i = 0; i < 5; i++) {
+        answer = start_early(pair, users, 2);
+        expect_both_routes(answer->early, "gw-2:alice ", "gw-1:bob ");
+        state_pair_await(pair);
+        expect_both_routes(answer->final.text, "gw-2:alice ", "gw-1:bob ");
+        assert_string_equal(answer->added, "");
+    }
+    assert_int_equal(calls_of(pair, "smembers"), reads);
+    if (!pair->fleet.cluster) /* where the publication may go to another server */
+        assert_int_equal(calls_of(pair, "ping"), pings);
+}
+
+static void route_that_is_reported_late_is_added_to_the_remembered_ones(void **state)
+{
+    struct state_pair *pair = *state;
+    const struct slice users[] = {SLICE("alice"), SLICE("bob")};
+    state_pair_open(pair, pair->second, users[0], 1);
+    state_pair_open(pair, pair->first, users[1], 2);
+    routes_of_users(pair, users, 2);
+    change(pair, "SADD", "user_servers", "alice", "gw-7");
+    change(pair, "SET", "recoveries", "bob", "any value");
+    const struct early_answer *answer = start_early(pair, users, 2);
+    expect_both_routes(answer->early, "gw-2:alice ", "gw-1:bob ");
+    state_pair_await(pair);
+    assert_string_equal(answer->added, "gw-7:alice parked:bob ");
+    assert_non_null(strstr(answer->final.text, "gw-2:alice"));
+    assert_non_null(strstr(answer->final.text, "gw-7:alice"));
+    change(pair, "SREM", "user_servers", "alice", "gw-2");
+    answer = start_early(pair, users, 2);
+    state_pair_await(pair);
+    assert_string_equal(answer->added, "");
+    assert_null(strstr(answer->final.text, "gw-2:alice"));
+}
+
+/* Else what is sent to remembered routes would overtake what waits for others. */
+static void nothing_is_told_early_behind_an_operation_without_routes(void **state)
+{
+    struct state_pair *pair = *state;
+    const struct slice alice = SLICE("alice"), bob = SLICE("bob");
+    struct routes_answer unknown = {.pair = pair};
+    state_pair_open(pair, pair->second, alice, 1);
+    struct early_answer *answer = start_early(pair, &alice, 1);
+    state_pair_await(pair);
+    pair->waiting = 1;
+    state_routes(pair->first, &bob, 1, on_routes, &unknown);
+    answer = start_early(pair, &alice, 1);
+    assert_string_equal(answer->early, "-");
+    state_pair_await(pair);
+    assert_string_equal(answer->final.text, "gw-2:alice ");
+    answer = start_early(pair, &alice, 1);
+    assert_string_equal(answer->early, "gw-2:alice ");
+    state_pair_await(pair);
+}
+
+static void connection_that_is_lost_confirms_nothing(void **state)
+{
+    struct state_pair *pair = *state;
+    const struct slice alice = SLICE("alice");
+    char reply[REDIS_SERVER_REPLY_MAX];
+    state_pair_open(pair, pair->second, alice, 1);
+    start_early(pair, &alice, 1);
+    state_pair_await(pair);
+    const struct redis_server *server = server_of(pair, "alice");
+    redis_server_ask(server, reply, "CLIENT", "KILL", "TYPE", "normal", NULL);
+    change(pair, "SADD", "user_servers", "alice", "gw-7");
+    struct early_answer *answer = start_early(pair, &alice, 1);
+    assert_string_equal(answer->early, "gw-2:alice ");
+    state_pair_await(pair);
+    if (pair->status == STATE_OK)
+        assert_string_equal(answer->added, "gw-7:alice ");
+    while (strcmp(routes_of(pair, alice), "unavailable") == 0)
+        state_pair_pass(pair, 5);
+    state_pair_await_that(pair, state_pair_is_available);
+}
+
 static void expired_route_is_forgotten(void **state)
 {
     struct state_pair *pair = *state;
@@ -231,20 +373,47 @@ static void foreign_value_counts_as_no_route(void **state)
 }
 
 /* Nothing reports that an empty slot has moved. */
+/* Moves the user's slot to another master, with its keys if it has any. */
+static void move_slot_of(struct state_pair *pair, const char *user)
+{
+    char slot[REDIS_SERVER_REPLY_MAX], from_id[REDIS_SERVER_REPLY_MAX];
+    char to_id[REDIS_SERVER_REPLY_MAX], reply[REDIS_SERVER_REPLY_MAX], port[16], key[64];
+    const struct redis_server *from = server_of(pair, user), *to = &pair->fleet.servers[0];
+    if (from == to)
+        to = &pair->fleet.servers[1];
+    snprintf(port, sizeof(port), "%u", (unsigned)to->port);
+    snprintf(key, sizeof(key), "{%s}", user);
+    redis_server_ask(from, slot, "CLUSTER", "KEYSLOT", key, NULL);
+    redis_cluster_id(from, from_id);
+    redis_cluster_id(to, to_id);
+    redis_server_expect(to, "OK", "CLUSTER", "SETSLOT", slot, "IMPORTING", from_id, NULL);
+    redis_server_expect(from, "OK", "CLUSTER", "SETSLOT", slot, "MIGRATING", to_id, NULL);
+    snprintf(key, sizeof(key), "user_servers:{%s}", user);
+    redis_server_ask(from, reply, "MIGRATE", "127.0.0.1", port, key, "0", "1000", NULL);
+    redis_server_expect(to, "OK", "CLUSTER", "SETSLOT", slot, "NODE", to_id, NULL);
+    redis_server_expect(from, "OK", "CLUSTER", "SETSLOT", slot, "NODE", to_id, NULL);
+}
+
 static void user_whose_slot_has_moved_is_found(void **state)
 {
     struct state_pair *pair = *state;
-    char slot[REDIS_SERVER_REPLY_MAX], id[REDIS_SERVER_REPLY_MAX];
     assert_string_equal(routes_of(pair, SLICE("alice")), "");
-    const struct redis_server *from = server_of(pair, "alice"), *to = &pair->fleet.servers[0];
-    if (from == to)
-        to = &pair->fleet.servers[1];
-    redis_server_ask(from, slot, "CLUSTER", "KEYSLOT", "{alice}", NULL);
-    redis_cluster_id(to, id);
-    redis_server_expect(to, "OK", "CLUSTER", "SETSLOT", slot, "NODE", id, NULL);
-    redis_server_expect(from, "OK", "CLUSTER", "SETSLOT", slot, "NODE", id, NULL);
+    move_slot_of(pair, "alice");
     change(pair, "SADD", "user_servers", "alice", "gw-9");
     assert_string_equal(routes_of(pair, SLICE("alice")), "gw-9:alice ");
+}
+
+/* Nobody asks for its key: that the keys have gone is reported. */
+static void route_whose_slot_has_moved_is_found(void **state)
+{
+    struct state_pair *pair = *state;
+    change(pair, "SADD", "user_servers", "erin", "gw-8");
+    assert_string_equal(routes_of(pair, SLICE("erin")), "gw-8:erin ");
+    move_slot_of(pair, "erin");
+    change(pair, "SADD", "user_servers", "erin", "gw-9");
+    const char *found = routes_of(pair, SLICE("erin"));
+    assert_non_null(strstr(found, "gw-9:erin "));
+    assert_non_null(strstr(found, "gw-8:erin "));
 }
 
 /* Makes every connection of the clients a new one. The users are on all masters. */
@@ -291,13 +460,18 @@ static int run(bool cluster)
         TEST(lease_that_opens_or_closes_is_followed),
         TEST(parked_session_is_followed),
         TEST(devices_of_a_single_user_are_counted),
+        TEST(publication_to_remembered_routes_confirms_them),
+        TEST(route_that_is_reported_late_is_added_to_the_remembered_ones),
+        TEST(nothing_is_told_early_behind_an_operation_without_routes),
         TEST(expired_route_is_forgotten),
         TEST(emptied_redis_is_followed),
+        TEST(connection_that_is_lost_confirms_nothing),
         TEST(change_during_a_lost_connection_is_found),
         TEST(foreign_value_counts_as_no_route),
         TEST(server_without_tracking_is_read_each_time),
     };
-    const struct CMUnitTest cluster_tests[] = {TEST(user_whose_slot_has_moved_is_found)};
+    const struct CMUnitTest cluster_tests[] = {TEST(user_whose_slot_has_moved_is_found),
+                                               TEST(route_whose_slot_has_moved_is_found)};
     redis_fleet_open(&the_pair.fleet, cluster);
     int failed =
         cmocka_run_group_tests_name(cluster ? "on a cluster" : "on a server", tests, NULL, NULL);
