@@ -41,13 +41,22 @@ static void on_device_state(struct device *device, const struct rollcall_event *
 
 /* ---- calls ---- */
 
-static void device_answer_call(struct device *device, const char *call_id)
+/* Some let it ring. */
+static void device_decide_call(struct device *device, const char *call_id)
 {
     uint64_t drawn = random_below(&device->random, 100);
-    device_set_call(device, drawn < 60 || drawn >= 80 ? CALL_RINGING : CALL_NONE, call_id);
-    if (drawn < 60)
+    device->answer = drawn < 60 ? ANSWER_ACCEPT : drawn < 80 ? ANSWER_REJECT : ANSWER_NOTHING;
+    device_set_call(device, device->answer == ANSWER_REJECT ? CALL_NONE : CALL_RINGING, call_id);
+}
+
+/* In the device's own process: the library draws random numbers and allocates. */
+static void device_answer_call(struct device *device, const char *call_id)
+{
+    enum call_answer answer = device->answer;
+    device->answer = ANSWER_NOTHING;
+    if (answer == ANSWER_ACCEPT)
         rollcall_call_accept(device->client, call_id);
-    else if (drawn < 80)
+    else if (answer == ANSWER_REJECT)
         rollcall_call_reject(device->client, call_id);
 }
 
@@ -90,7 +99,7 @@ static void on_device_call(struct device *device, const struct rollcall_event *e
     bool is_ours = device->call != CALL_NONE && strcmp(device->call_id, event->call_id) == 0;
     trace_line("%s %s %s %s", device->name, event->name, event->call_id, event->code);
     if (strcmp(event->name, "call_incoming") == 0 && device->call == CALL_NONE)
-        device_answer_call(device, event->call_id);
+        device_decide_call(device, event->call_id);
     else if (is_ours)
         device_set_call(device, device_next_phase(device, event), event->call_id);
     else if (device->call == CALL_NONE && (strcmp(event->name, "call_ringing") == 0 ||
@@ -167,6 +176,7 @@ static void on_device_event(void *arg, const struct rollcall_event *event)
         on_device_other(device, event);
     }
     kernel_leave(thread);
+    device_answer_call(device, event->call_id);
 }
 
 /* ---- what the application does ---- */

@@ -48,6 +48,9 @@ struct tie {
 
 enum call_phase { CALL_NONE, CALL_CALLING, CALL_RINGING, CALL_TALKING, CALL_ENDING };
 
+/* What a device does about a call that comes in. */
+enum call_answer { ANSWER_NOTHING, ANSWER_ACCEPT, ANSWER_REJECT };
+
 /* A command with an id, whose answer a device awaits. */
 struct request {
     unsigned id; /* 0: none */
@@ -97,6 +100,7 @@ struct device {
     unsigned unanswered_count;
     unsigned incarnation;
     enum call_phase call;
+    enum call_answer answer; /* that it gives after the library's report */
     char call_id[POPULATION_CALL_BYTES];
     unsigned calls_count;
     unsigned requests_count;
