@@ -254,15 +254,18 @@ static void print_aggregate_start(const struct aggregate_process *process)
 /* If it cannot start, the process ends, so nothing is undone. */
 static int run_aggregate(const struct config *config)
 {
-    static struct aggregate_process process; /* one per process, too large for a stack */
-    if (!side_process_init(&process.frame, "aggregate", config) ||
-        !make_aggregate_redis(&process) || !make_aggregate_stores(&process) ||
-        !listen_for_aggregated_gateways(&process) || !serve_aggregate_pages(&process))
+    /* As in server_run(): a start that fails frees nothing, and leak checkers find it here. */
+    static struct aggregate_process *volatile made;
+    struct aggregate_process *process = made = calloc(1, sizeof(*process));
+    if (!process || !side_process_init(&process->frame, "aggregate", config) ||
+        !make_aggregate_redis(process) || !make_aggregate_stores(process) ||
+        !listen_for_aggregated_gateways(process) || !serve_aggregate_pages(process))
         return SIDE_PROCESS_EXIT_FAILED;
-    print_aggregate_start(&process);
-    side_process_run(&process.frame);
-    drain_aggregate(&process);
-    free_aggregate_process(&process);
+    print_aggregate_start(process);
+    side_process_run(&process->frame);
+    drain_aggregate(process);
+    free_aggregate_process(process);
+    free(process);
     log_info("stopped", "node=%s", log_quote(slice_of(config->gateway.node_id)));
     return 0;
 }
