@@ -102,6 +102,21 @@ void model_call_count_members(struct model_call *call, enum model_type type)
 
 /* ---- arguments ---- */
 
+struct model_keys model_call_keys(const struct model_call *call,
+                                  const struct model_command *command)
+{
+    int64_t counted;
+    if (command->flags & MODEL_NO_KEYS || call->count < 2)
+        return (struct model_keys){0};
+    if (command->flags & MODEL_ALL_KEYS)
+        return (struct model_keys){1, call->count - 1};
+    if (!(command->flags & MODEL_COUNTED_KEYS))
+        return (struct model_keys){1, 1};
+    bool is_count = call->count > 3 && resp_parse_integer(call->args[2], &counted) && counted > 0 &&
+                    (size_t)counted <= call->count - 3;
+    return (struct model_keys){3, is_count ? (size_t)counted : 0};
+}
+
 bool model_slice_is_word(struct slice text, const char *word)
 {
     return text.len > 0 && (text.data[0] | ' ') == (word[0] | ' ') &&
@@ -153,17 +168,21 @@ static void reply_number(struct model_call *call, char mark, int64_t value)
 
 void model_reply_error(struct model_call *call, const char *text)
 {
-    buffer_printf(call->out, "-%s\r\n", text);
+    buffer_append_byte(call->out, '-');
+    buffer_append_text(call->out, text);
+    buffer_append(call->out, "\r\n", 2);
 }
 
 void model_reply_status(struct model_call *call, const char *text)
 {
-    buffer_printf(call->out, "+%s\r\n", text);
+    buffer_append_byte(call->out, '+');
+    buffer_append_text(call->out, text);
+    buffer_append(call->out, "\r\n", 2);
 }
 
 void model_reply_ok(struct model_call *call)
 {
-    model_reply_status(call, "OK");
+    buffer_append(call->out, "+OK\r\n", 5);
 }
 
 void model_reply_int(struct model_call *call, int64_t value)
@@ -175,6 +194,16 @@ void model_reply_bulk(struct model_call *call, struct slice text)
 {
     reply_number(call, '$', (int64_t)text.len);
     buffer_append_slice(call->out, text);
+    buffer_append(call->out, "\r\n", 2);
+}
+
+void model_reply_number_text(struct model_call *call, int64_t value)
+{
+    int64_t digits = value < 0 ? 2 : 1;
+    for (int64_t left = value / 10; left != 0; left /= 10)
+        digits++;
+    reply_number(call, '$', digits);
+    buffer_append_int(call->out, value);
     buffer_append(call->out, "\r\n", 2);
 }
 

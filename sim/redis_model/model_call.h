@@ -31,6 +31,18 @@ enum {
     MODEL_NEEDS_MEMORY = 2, /* refused when full */
     MODEL_NO_SCRIPT = 4,
     MODEL_WHILE_LOADING = 8,
+    /* which arguments are keys, besides the first */
+    MODEL_NO_KEYS = 16,
+    MODEL_ALL_KEYS = 32,        /* all are */
+    MODEL_COUNTED_KEYS = 64,    /* as many as the second says, from the third on */
+    MODEL_SHARD_CHANNELS = 128, /* they are channels, which have slots as keys have */
+    MODEL_MOVES_KEYS = 256,     /* MIGRATE: works on slots that move */
+};
+
+/* The keys among the arguments. */
+struct model_keys {
+    size_t first;
+    size_t count;
 };
 
 /* Each ends with a row without a name. */
@@ -42,10 +54,14 @@ extern const struct model_command model_list_commands[];
 extern const struct model_command model_script_commands[];
 extern const struct model_command model_server_commands[];
 extern const struct model_command model_channel_commands[];
+extern const struct model_command model_cluster_commands[];
 
 /* Executes a command and writes its one reply. `session` NULL: from a script. */
 void model_call_execute(struct redis_model *model, struct redis_session *session,
                         const struct slice *args, size_t count, struct buffer *out, int resp);
+
+struct model_keys model_call_keys(const struct model_call *call,
+                                  const struct model_command *command);
 
 /* ---- keys ---- */
 
@@ -95,6 +111,7 @@ void model_reply_error(struct model_call *call, const char *text);
 void model_reply_status(struct model_call *call, const char *text);
 void model_reply_int(struct model_call *call, int64_t value);
 void model_reply_bulk(struct model_call *call, struct slice text);
+void model_reply_number_text(struct model_call *call, int64_t value); /* as a bulk */
 void model_reply_null(struct model_call *call);
 void model_reply_array(struct model_call *call, size_t count);
 void model_reply_null_array(struct model_call *call);

@@ -125,12 +125,13 @@ static void run_pubsub(struct model_call *call)
 }
 
 const struct model_command model_channel_commands[] = {
-    {"PUBSUB", run_pubsub, 2, 0, 0},
-    {"PUBLISH", run_publish, 3, 3, 0},
-    {"SPUBLISH", run_spublish, 3, 3, 0},
-    {"SUBSCRIBE", run_subscribe, 2, 0, MODEL_NO_SCRIPT},
-    {"UNSUBSCRIBE", run_unsubscribe, 1, 0, MODEL_NO_SCRIPT},
-    {"SSUBSCRIBE", run_ssubscribe, 2, 0, MODEL_NO_SCRIPT},
-    {"SUNSUBSCRIBE", run_sunsubscribe, 1, 0, MODEL_NO_SCRIPT},
+    {"PUBSUB", run_pubsub, 2, 0, MODEL_NO_KEYS},
+    {"PUBLISH", run_publish, 3, 3, MODEL_NO_KEYS},
+    {"SPUBLISH", run_spublish, 3, 3, MODEL_SHARD_CHANNELS},
+    {"SUBSCRIBE", run_subscribe, 2, 0, MODEL_NO_SCRIPT | MODEL_NO_KEYS},
+    {"UNSUBSCRIBE", run_unsubscribe, 1, 0, MODEL_NO_SCRIPT | MODEL_NO_KEYS},
+    {"SSUBSCRIBE", run_ssubscribe, 2, 0, MODEL_NO_SCRIPT | MODEL_ALL_KEYS | MODEL_SHARD_CHANNELS},
+    {"SUNSUBSCRIBE", run_sunsubscribe, 1, 0,
+     MODEL_NO_SCRIPT | MODEL_ALL_KEYS | MODEL_SHARD_CHANNELS},
     {0},
 };

@@ -10,8 +10,9 @@
 #include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <xxhash.h>
 
-enum { DIGEST_TEXT = 40, CALL_ARGUMENTS_FEW = 32, ERROR_TEXT_MAX = 512 };
+enum { CALL_ARGUMENTS_FEW = 32, ERROR_TEXT_MAX = 512 };
 
 /* ---- from Lua to replies ---- */
 
@@ -244,7 +245,7 @@ static int lua_status_reply(lua_State *lua)
     return 1;
 }
 
-static void digest_text(struct slice text, char digest[DIGEST_TEXT + 1])
+static void digest_text(struct slice text, char digest[MODEL_DIGEST_TEXT + 1])
 {
     unsigned char bytes[SHA_DIGEST_LENGTH];
     SHA1((const unsigned char *)text.data, text.len, bytes);
@@ -254,7 +255,7 @@ static void digest_text(struct slice text, char digest[DIGEST_TEXT + 1])
 
 static int lua_sha1hex(lua_State *lua)
 {
-    char digest[DIGEST_TEXT + 1];
+    char digest[MODEL_DIGEST_TEXT + 1];
     struct slice text;
     text.data = luaL_checklstring(lua, 1, &text.len);
     digest_text(text, digest);
@@ -387,6 +388,7 @@ static void run_script(struct model_call *call, const char *digest, struct slice
                                     : "ERR Number of keys can't be greater than number of args");
         return;
     }
+    call->model->script_session = call->session;
     set_lua_array(lua, "KEYS", call->args + 3, (size_t)keys);
     set_lua_array(lua, "ARGV", call->args + 3 + keys, call->count - 3 - (size_t)keys);
     if (push_script(lua, digest, source) && lua_pcall(lua, 0, 1, 0) == 0)
@@ -404,10 +406,20 @@ static void keep_script(struct redis_model *model, const char *digest, struct sl
         model_member_set_text(script, source);
 }
 
+/* Every new connection of the product's client sends each script once more. */
+static const char *find_digest(struct redis_model *model, struct slice source)
+{
+    uint64_t hash = XXH3_64bits(source.data, source.len) | 1;
+    struct model_digest *digest = &model->digests[hash / 2 % MODEL_DIGESTS_KEPT];
+    if (digest->hash != hash)
+        digest_text(source, digest->text);
+    digest->hash = hash;
+    return digest->text;
+}
+
 static void run_eval(struct model_call *call)
 {
-    char digest[DIGEST_TEXT + 1];
-    digest_text(call->args[1], digest);
+    const char *digest = find_digest(call->model, call->args[1]);
     keep_script(call->model, digest, call->args[1]);
     run_script(call, digest, call->args[1]);
 }
@@ -419,14 +431,14 @@ static void run_evalsha(struct model_call *call)
         model_reply_error(call, "NOSCRIPT No matching script. Please use EVAL.");
         return;
     }
-    char digest[DIGEST_TEXT + 1];
-    snprintf(digest, sizeof(digest), "%.*s", SLICE_FORMAT(script->name));
+    char digest[MODEL_DIGEST_TEXT + 1] = "";
+    memcpy(digest, script->name.data, script->name.len);
     run_script(call, digest, script->text);
 }
 
 static void run_script_command(struct model_call *call)
 {
-    char digest[DIGEST_TEXT + 1];
+    char digest[MODEL_DIGEST_TEXT + 1];
     struct model_value *scripts = call->model->scripts;
     if (model_slice_is_word(call->args[1], "LOAD") && call->count == 3) {
         digest_text(call->args[2], digest);
@@ -446,9 +458,9 @@ static void run_script_command(struct model_call *call)
 }
 
 const struct model_command model_script_commands[] = {
-    {"EVAL", run_eval, 3, 0, MODEL_NO_SCRIPT},
-    {"EVALSHA", run_evalsha, 3, 0, MODEL_NO_SCRIPT},
-    {"EVAL_RO", run_eval, 3, 0, MODEL_NO_SCRIPT},
-    {"SCRIPT", run_script_command, 2, 0, MODEL_NO_SCRIPT},
+    {"EVAL", run_eval, 3, 0, MODEL_NO_SCRIPT | MODEL_COUNTED_KEYS},
+    {"EVALSHA", run_evalsha, 3, 0, MODEL_NO_SCRIPT | MODEL_COUNTED_KEYS},
+    {"EVAL_RO", run_eval, 3, 0, MODEL_NO_SCRIPT | MODEL_COUNTED_KEYS},
+    {"SCRIPT", run_script_command, 2, 0, MODEL_NO_SCRIPT | MODEL_NO_KEYS},
     {0},
 };

@@ -1,8 +1,15 @@
 /* Commands about the connection and the server. */
 #include "redis_model/model_call.h"
+#include "redis_model/model_cluster.h"
 #include "redis_model/model_tracking.h"
 
 #include <stdio.h>
+
+static bool is_replica(const struct redis_model *model)
+{
+    return model->is_replica ||
+           (model->cluster && model->cluster->nodes[model->place].master != model->place);
+}
 
 static void run_ping(struct model_call *call)
 {
@@ -31,9 +38,9 @@ static void run_hello(struct model_call *call)
     model_reply_bulk(call, SLICE("id"));
     model_reply_int(call, 1);
     model_reply_bulk(call, SLICE("mode"));
-    model_reply_bulk(call, SLICE("standalone"));
+    model_reply_bulk(call, call->model->cluster ? SLICE("cluster") : SLICE("standalone"));
     model_reply_bulk(call, SLICE("role"));
-    model_reply_bulk(call, call->model->is_replica ? SLICE("replica") : SLICE("master"));
+    model_reply_bulk(call, is_replica(call->model) ? SLICE("replica") : SLICE("master"));
     model_reply_bulk(call, SLICE("modules"));
     model_reply_array(call, 0);
 }
@@ -62,12 +69,9 @@ static void run_client(struct model_call *call)
 
 static void run_time(struct model_call *call)
 {
-    char text[32];
     model_reply_array(call, 2);
-    snprintf(text, sizeof(text), "%lld", (long long)(call->model->now_us / 1000000));
-    model_reply_bulk(call, slice_of(text));
-    snprintf(text, sizeof(text), "%lld", (long long)(call->model->now_us % 1000000));
-    model_reply_bulk(call, slice_of(text));
+    model_reply_number_text(call, call->model->now_us / 1000000);
+    model_reply_number_text(call, call->model->now_us % 1000000);
 }
 
 static void run_info(struct model_call *call)
@@ -77,7 +81,7 @@ static void run_info(struct model_call *call)
              "# Server\r\nredis_version:7.0.15\r\n# Clients\r\nconnected_clients:1\r\n# Memory\r\n"
              "used_memory:1000000\r\nmaxmemory:0\r\n# Replication\r\nrole:%s\r\n"
              "master_replid:%040llx\r\n",
-             call->model->is_replica ? "slave" : "master",
+             is_replica(call->model) ? "slave" : "master",
              (unsigned long long)call->model->replication_id);
     model_reply_bulk(call, slice_of(text));
 }
@@ -100,14 +104,14 @@ static void run_quit(struct model_call *call)
 }
 
 const struct model_command model_server_commands[] = {
-    {"PING", run_ping, 1, 2, 0},
-    {"HELLO", run_hello, 1, 0, MODEL_NO_SCRIPT | MODEL_WHILE_LOADING},
-    {"SELECT", run_select, 2, 2, MODEL_WHILE_LOADING},
-    {"CLIENT", run_client, 2, 0, MODEL_NO_SCRIPT | MODEL_WHILE_LOADING},
-    {"TIME", run_time, 1, 1, MODEL_WHILE_LOADING},
-    {"INFO", run_info, 1, 0, MODEL_WHILE_LOADING},
-    {"DBSIZE", run_dbsize, 1, 1, 0},
-    {"FLUSHALL", run_flushall, 1, 2, MODEL_WRITES | MODEL_NO_SCRIPT},
-    {"QUIT", run_quit, 1, 1, MODEL_NO_SCRIPT | MODEL_WHILE_LOADING},
+    {"PING", run_ping, 1, 2, MODEL_NO_KEYS},
+    {"HELLO", run_hello, 1, 0, MODEL_NO_SCRIPT | MODEL_WHILE_LOADING | MODEL_NO_KEYS},
+    {"SELECT", run_select, 2, 2, MODEL_WHILE_LOADING | MODEL_NO_KEYS},
+    {"CLIENT", run_client, 2, 0, MODEL_NO_SCRIPT | MODEL_WHILE_LOADING | MODEL_NO_KEYS},
+    {"TIME", run_time, 1, 1, MODEL_WHILE_LOADING | MODEL_NO_KEYS},
+    {"INFO", run_info, 1, 0, MODEL_WHILE_LOADING | MODEL_NO_KEYS},
+    {"DBSIZE", run_dbsize, 1, 1, MODEL_NO_KEYS},
+    {"FLUSHALL", run_flushall, 1, 2, MODEL_WRITES | MODEL_NO_SCRIPT | MODEL_NO_KEYS},
+    {"QUIT", run_quit, 1, 1, MODEL_NO_SCRIPT | MODEL_WHILE_LOADING | MODEL_NO_KEYS},
     {0},
 };

@@ -92,7 +92,7 @@ const struct model_command model_set_commands[] = {
     {"SISMEMBER", run_sismember, 3, 3, 0},
     {"SCARD", run_scard, 2, 2, 0},
     {"SMEMBERS", run_smembers, 2, 2, 0},
-    {"SINTER", run_sinter, 2, 0, 0},
+    {"SINTER", run_sinter, 2, 0, MODEL_ALL_KEYS},
     {"SSCAN", run_sscan, 3, 0, 0},
     {0},
 };

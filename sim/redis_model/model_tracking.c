@@ -2,15 +2,71 @@
 
 #include "base/container.h"
 
+#include <stdlib.h>
+
+/* A key that at least one session tracks. Most keys that are written to are none. */
+struct tracked_key {
+    struct table_node node;
+    struct slice name;
+    size_t sessions;
+};
+
+static bool match_tracked_key(const struct table_node *node, struct slice name)
+{
+    return slice_equal(CONTAINER_OF(node, const struct tracked_key, node)->name, name);
+}
+
+void model_tracking_init(struct redis_model *model)
+{
+    model->tracked_expires_us = INT64_MAX;
+    if (!table_init(&model->tracked, model->random, match_tracked_key))
+        abort();
+}
+
+static struct tracked_key *find_tracked(const struct redis_model *model, struct slice name)
+{
+    struct table_node *node = model->tracked.size ? table_find(&model->tracked, name) : NULL;
+    return node ? CONTAINER_OF(node, struct tracked_key, node) : NULL;
+}
+
+static void share_tracked(struct redis_model *model, struct slice name)
+{
+    struct tracked_key *tracked = find_tracked(model, name);
+    if (!tracked) {
+        tracked = malloc(sizeof(*tracked) + name.len);
+        if (!tracked)
+            abort();
+        *tracked = (struct tracked_key){.name = {(char *)(tracked + 1), name.len}};
+        memcpy(tracked + 1, name.data, name.len);
+        table_insert(&model->tracked, &tracked->node, tracked->name);
+    }
+    tracked->sessions++;
+}
+
+/* The name may be the member's own. */
+static void drop_tracked(struct redis_session *session, struct model_member *member)
+{
+    struct tracked_key *tracked = find_tracked(session->model, member->name);
+    model_member_remove(session->tracked, member);
+    if (--tracked->sessions > 0)
+        return;
+    table_remove(&session->model->tracked, &tracked->node);
+    free(tracked);
+}
+
+void model_tracking_stop(struct redis_session *session)
+{
+    while (session->tracked->count > 0)
+        drop_tracked(session, session->tracked->members[session->tracked->count - 1]);
+}
+
 static void start_tracking(struct model_call *call, bool starts)
 {
     struct redis_session *session = call->session;
     session->tracks = starts;
     session->caches_next = false;
-    while (!starts && session->tracked->count > 0) {
-        model_member_remove(session->tracked, session->tracked->members[0]);
-        call->model->tracked_count--;
-    }
+    if (!starts)
+        model_tracking_stop(session);
     model_reply_ok(call);
 }
 
@@ -30,26 +86,16 @@ bool model_tracking_command(struct model_call *call)
     return is_tracking || is_caching;
 }
 
-/* How many arguments from the first on are keys. */
-static size_t count_call_keys(const struct model_call *call)
-{
-    static const char *const ALL[] = {"DEL", "UNLINK", "EXISTS", "MGET", "SINTER"};
-    static const char *const NONE[] = {"KEYS", "SCAN"};
-    for (size_t i = 0; i < sizeof(ALL) / sizeof(ALL[0]); i++)
-        if (model_slice_is_word(call->args[0], ALL[i]))
-            return call->count - 1;
-    for (size_t i = 0; i < sizeof(NONE) / sizeof(NONE[0]); i++)
-        if (model_slice_is_word(call->args[0], NONE[i]))
-            return 0;
-    return call->count > 1;
-}
-
-static void track_keys(struct model_call *call)
+static void track_keys(struct model_call *call, struct model_keys keys)
 {
     bool added;
-    for (size_t i = 0; i < count_call_keys(call); i++) {
-        model_member_add(call->session->tracked, call->args[i + 1], &added);
-        call->model->tracked_count += added;
+    for (size_t i = keys.first; i < keys.first + keys.count; i++) {
+        const struct model_key *key = model_key_find(call->model, call->args[i]);
+        model_member_add(call->session->tracked, call->args[i], &added);
+        if (added)
+            share_tracked(call->model, call->args[i]);
+        if (key && key->expires_us && key->expires_us < call->model->tracked_expires_us)
+            call->model->tracked_expires_us = key->expires_us;
     }
 }
 
@@ -78,7 +124,7 @@ void model_tracking_flush(struct redis_model *model)
 /* The key's name may be the tracked one, so it is told before it is forgotten. */
 void model_tracking_invalidate(struct redis_model *model, struct slice key)
 {
-    if (model->tracked_count == 0)
+    if (!find_tracked(model, key))
         return;
     for (struct list *at = model->sessions.next; at != &model->sessions; at = at->next) {
         struct redis_session *session = CONTAINER_OF(at, struct redis_session, place);
@@ -87,38 +133,46 @@ void model_tracking_invalidate(struct redis_model *model, struct slice key)
             continue;
         push_invalidation(session, key);
         model->has_pushes = true;
-        model_member_remove(session->tracked, member);
-        model->tracked_count--;
+        drop_tracked(session, member);
     }
 }
 
 void model_tracking_executed(struct model_call *call, const struct model_command *command)
 {
-    bool has_keys = !(command->flags & MODEL_NO_SCRIPT);
-    bool tracks = call->session && call->session->caches_next && has_keys;
-    if (command->flags & MODEL_WRITES && has_keys)
-        for (size_t i = 0; i < count_call_keys(call) && call->model->tracked_count > 0; i++)
-            model_tracking_invalidate(call->model, call->args[i + 1]);
-    else if (tracks)
-        track_keys(call);
+    bool writes = command->flags & MODEL_WRITES;
+    bool tracks = call->session && call->session->caches_next;
+    if (command->flags & (MODEL_NO_SCRIPT | MODEL_NO_KEYS) ||
+        !(tracks || (writes && call->model->tracked.size > 0)))
+        return;
+    struct model_keys keys = model_call_keys(call, command);
+    for (size_t i = keys.first; writes && i < keys.first + keys.count; i++)
+        model_tracking_invalidate(call->model, call->args[i]);
+    if (tracks && !writes)
+        track_keys(call, keys);
     if (tracks)
         call->session->caches_next = false;
 }
 
-/* Finding a key removes it if it has expired. */
+/* Finding a key removes it if it has expired, which is told. */
 static void expire_tracked(struct redis_model *model, const struct redis_session *session)
 {
-    for (size_t i = session->tracked->count; i-- > 0;)
-        if (i < session->tracked->count)
-            model_key_find(model, session->tracked->members[i]->name);
+    for (size_t i = session->tracked->count; i-- > 0;) {
+        const struct model_key *key =
+            i < session->tracked->count ? model_key_find(model, session->tracked->members[i]->name)
+                                        : NULL;
+        if (key && key->expires_us && key->expires_us < model->tracked_expires_us)
+            model->tracked_expires_us = key->expires_us;
+    }
 }
 
+/* A write that changes when a key expires also ends its tracking, so the earliest time is known. */
 void model_tracking_expire(struct redis_model *model)
 {
-    if (model->tracked_count == 0 ||
+    if (model->now_us < model->tracked_expires_us ||
         model->now_us - model->tracking_expired_us < MODEL_TRACKING_EXPIRE_US)
         return;
     model->tracking_expired_us = model->now_us;
+    model->tracked_expires_us = INT64_MAX;
     for (struct list *at = model->sessions.next; at != &model->sessions; at = at->next)
         expire_tracked(model, CONTAINER_OF(at, struct redis_session, place));
 }

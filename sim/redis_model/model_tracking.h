@@ -12,6 +12,11 @@
 
 enum { MODEL_TRACKING_EXPIRE_US = 500 * 1000 };
 
+void model_tracking_init(struct redis_model *model);
+
+/* The session tracks nothing any more. */
+void model_tracking_stop(struct redis_session *session);
+
 /* CLIENT TRACKING and CLIENT CACHING. Returns false: it is another subcommand. */
 bool model_tracking_command(struct model_call *call);
 

@@ -2,6 +2,7 @@
 
 #include "base/container.h"
 #include "redis_model/model_call.h"
+#include "redis_model/model_cluster.h"
 #include "redis_model/model_scripts.h"
 #include "redis_model/model_tracking.h"
 
@@ -12,8 +13,9 @@
 enum { ERROR_TEXT_MAX = 160, NAME_SHOWN_MAX = 64, FOUND_COMMANDS = 512 };
 
 static const struct model_command *const command_tables[] = {
-    model_key_commands,  model_hash_commands,   model_set_commands,    model_sorted_set_commands,
-    model_list_commands, model_script_commands, model_server_commands, model_channel_commands,
+    model_key_commands,        model_hash_commands,    model_set_commands,
+    model_sorted_set_commands, model_list_commands,    model_script_commands,
+    model_server_commands,     model_channel_commands, model_cluster_commands,
 };
 
 /* ---- life ---- */
@@ -29,6 +31,7 @@ void redis_model_init(struct redis_model *model, int64_t now_us, uint64_t seed)
     if (!table_init(&model->keys, seed, match_model_key))
         abort();
     list_init(&model->sessions);
+    model_tracking_init(model);
     model_scripts_init(model);
 }
 
@@ -84,6 +87,7 @@ void redis_model_free(struct redis_model *model)
 {
     redis_model_clear(model);
     table_free(&model->keys);
+    table_free(&model->tracked);
     model_scripts_free(model);
 }
 
@@ -102,8 +106,9 @@ void redis_session_close(struct redis_session *session)
     list_remove(&session->place);
     model_value_free(session->channels);
     model_value_free(session->shard_channels);
-    session->model->tracked_count -= session->tracked->count;
+    model_tracking_stop(session);
     model_value_free(session->tracked);
+    model_request_free(&session->request);
     buffer_free(&session->in);
     buffer_free(&session->out);
     buffer_free(&session->queued);
@@ -135,13 +140,12 @@ static const struct model_command *find_command(struct slice name)
 }
 
 /* Returns NULL when the command may be executed. */
-static const char *find_refusal(const struct redis_model *model,
-                                const struct model_command *command,
-                                const struct redis_session *session, size_t count,
+static const char *find_refusal(const struct model_call *call, const struct model_command *command,
                                 char text[ERROR_TEXT_MAX])
 {
-    bool fits = (int)count >= command->arguments_min &&
-                (command->arguments_max == 0 || (int)count <= command->arguments_max);
+    const struct redis_model *model = call->model;
+    bool fits = (int)call->count >= command->arguments_min &&
+                (command->arguments_max == 0 || (int)call->count <= command->arguments_max);
     if (!fits) {
         int len = snprintf(text, ERROR_TEXT_MAX, "ERR wrong number of arguments for '%s' command",
                            command->name);
@@ -149,8 +153,11 @@ static const char *find_refusal(const struct redis_model *model,
             text[i] = i > 30 ? (char)tolower(text[i]) : text[i];
         return text;
     }
-    if (!session && command->flags & MODEL_NO_SCRIPT)
+    if (!call->session && command->flags & MODEL_NO_SCRIPT)
         return "ERR This Redis command is not allowed from script";
+    const char *redirection = model->cluster ? model_cluster_refuse(call, command, text) : NULL;
+    if (redirection)
+        return redirection;
     if (model->is_loading && !(command->flags & MODEL_WHILE_LOADING))
         return "LOADING Redis is loading the dataset in memory";
     if (model->is_replica && command->flags & MODEL_WRITES)
@@ -173,7 +180,7 @@ void model_call_execute(struct redis_model *model, struct redis_session *session
         model_reply_error(&call, text);
         return;
     }
-    const char *refusal = find_refusal(model, command, session, count, text);
+    const char *refusal = find_refusal(&call, command, text);
     if (refusal) {
         model_reply_error(&call, refusal);
         return;
@@ -184,40 +191,18 @@ void model_call_execute(struct redis_model *model, struct redis_session *session
 
 /* ---- transactions ---- */
 
-/* Parses the command at the front of the bytes. Returns how many it took; 0: it is incomplete; SIZE_MAX: it is none. The
- * arguments, which point into the bytes, are freed by the caller. */
-static size_t parse_command(struct slice bytes, struct slice **args, size_t *count)
-{
-    struct resp_parser parser = {0};
-    const struct resp_value *value;
-    size_t len = 0;
-    *args = NULL;
-    enum resp_result result = resp_parse(&parser, bytes, &value, &len);
-    if (result == RESP_COMPLETE && value->type == RESP_ARRAY && value->count > 0) {
-        *count = value->count;
-        *args = malloc(*count * sizeof(**args));
-        if (!*args)
-            abort();
-        for (size_t i = 0; i < *count; i++)
-            (*args)[i] = value->items[i].text;
-    } else if (result != RESP_INCOMPLETE) {
-        len = SIZE_MAX;
-    }
-    resp_parser_free(&parser);
-    return result == RESP_INCOMPLETE ? 0 : len;
-}
-
 static void run_queued_commands(struct redis_session *session)
 {
     struct slice left = buffer_slice(&session->queued);
     buffer_printf(&session->out, "*%zu\r\n", session->queued_count);
+    struct model_request request = {0};
     while (left.len > 0) {
-        struct slice *args;
-        size_t count, len = parse_command(left, &args, &count);
-        model_call_execute(session->model, session, args, count, &session->out, session->resp);
-        free(args);
+        size_t len = model_request_read(&request, left);
+        model_call_execute(session->model, session, request.args, request.count, &session->out,
+                           session->resp);
         left = slice_after(left, len);
     }
+    model_request_free(&request);
 }
 
 static void end_multi(struct redis_session *session)
@@ -239,11 +224,10 @@ static void run_exec(struct redis_session *session)
 
 static void queue_command(struct redis_session *session, const struct slice *args, size_t count)
 {
-    struct model_call call = {.out = &session->out, .resp = session->resp};
+    struct model_call call = {session->model, session, args, count, &session->out, session->resp};
     const struct model_command *command = find_command(args[0]);
     char text[ERROR_TEXT_MAX];
-    const char *refusal = command ? find_refusal(session->model, command, session, count, text)
-                                  : "ERR unknown command";
+    const char *refusal = command ? find_refusal(&call, command, text) : "ERR unknown command";
     if (refusal) {
         session->multi_failed = true;
         model_reply_error(&call, refusal);
@@ -259,6 +243,7 @@ static void queue_command(struct redis_session *session, const struct slice *arg
 static void run_session_command(struct redis_session *session, const struct slice *args,
                                 size_t count)
 {
+    bool was_asking = session->is_asking;
     if (model_slice_is_word(args[0], "MULTI") && !session->in_multi) {
         session->in_multi = true;
         buffer_append_text(&session->out, "+OK\r\n");
@@ -272,6 +257,8 @@ static void run_session_command(struct redis_session *session, const struct slic
     } else {
         model_call_execute(session->model, session, args, count, &session->out, session->resp);
     }
+    if (was_asking && !session->in_multi) /* for one command */
+        session->is_asking = false;
 }
 
 void redis_session_receive(struct redis_session *session, struct slice bytes)
@@ -280,8 +267,7 @@ void redis_session_receive(struct redis_session *session, struct slice bytes)
     model_tracking_expire(session->model);
     struct slice left = buffer_slice(&session->in);
     while (left.len > 0 && !session->is_closing) {
-        struct slice *args;
-        size_t count, len = parse_command(left, &args, &count);
+        size_t len = model_request_read(&session->request, left);
         if (len == 0)
             break;
         if (len == SIZE_MAX) {
@@ -289,9 +275,8 @@ void redis_session_receive(struct redis_session *session, struct slice bytes)
             buffer_append_text(&session->out, "-ERR Protocol error\r\n");
             return;
         }
-        run_session_command(session, args, count);
+        run_session_command(session, session->request.args, session->request.count);
         model_tracking_flush(session->model);
-        free(args);
         left = slice_after(left, len);
     }
     buffer_consume(&session->in, session->in.len - left.len);

@@ -7,7 +7,7 @@
  *                                        └──► pushes in the `out` of the sessions that subscribed
  *
  * What the model can be told to do wrong, for simulations: lose its data (redis_model_clear) or some of it (redis_model_evict), refuse writes (`is_full`), be a replica,
- * be loading.
+ * be loading. Several models are a cluster when model_cluster.h makes them one.
  *
  * Threading: one. Same commands at the same times give the same bytes.
  */
@@ -18,9 +18,19 @@
 #include "base/list.h"
 #include "base/table.h"
 #include "redis/protocol/resp.h"
+#include "redis_model/model_request.h"
 #include "redis_model/model_value.h"
 
+enum { MODEL_DIGEST_TEXT = 40, MODEL_DIGESTS_KEPT = 64 };
+
 struct lua_State;
+struct model_cluster;
+
+/* The digest of a script that was sent, so that it is not computed again. */
+struct model_digest {
+    uint64_t hash; /* of the source; 0: none */
+    char text[MODEL_DIGEST_TEXT + 1];
+};
 
 struct redis_model {
     int64_t now_us; /* the server's wall clock */
@@ -29,14 +39,19 @@ struct redis_model {
     bool is_replica;
     uint64_t replication_id; /* another one after each start and takeover */
     /* ---- */
+    struct model_cluster *cluster; /* NULL: it is alone */
+    size_t place;                  /* in the cluster */
     struct table keys;
     struct lua_State *lua;
+    struct redis_session *script_session; /* that runs a script */
+    struct model_digest digests[MODEL_DIGESTS_KEPT];
     struct model_value *scripts; /* a hash: digest → source */
     struct buffer script_reply;  /* to the command that a script calls */
     struct list sessions;
-    uint64_t random;      /* for HRANDFIELD and SPOP */
-    uint64_t commands;    /* executed, those of scripts too */
-    size_t tracked_count; /* keys that sessions are told about (model_tracking.h) */
+    uint64_t random;            /* for HRANDFIELD and SPOP */
+    uint64_t commands;          /* executed, those of scripts too */
+    struct table tracked;       /* keys that sessions are told about (model_tracking.h) */
+    int64_t tracked_expires_us; /* none of them expires before */
     int64_t tracking_expired_us;
     bool has_pushes;
 };
@@ -46,8 +61,9 @@ struct redis_session {
     struct list place;
     struct redis_model *model;
     struct buffer in;
-    struct buffer out; /* the owner sends and consumes it */
-    int resp;          /* the protocol's version, 2 or 3 */
+    struct model_request request; /* that is executed */
+    struct buffer out;            /* the owner sends and consumes it */
+    int resp;                     /* the protocol's version, 2 or 3 */
     struct model_value *channels;
     struct model_value *shard_channels;
     struct model_value *tracked; /* keys whose change it is told of, once */
@@ -58,6 +74,7 @@ struct redis_session {
     size_t queued_count;
     bool in_multi;
     bool multi_failed;
+    bool is_asking;  /* ASKING was the last command */
     bool is_closing; /* after QUIT, or bytes that are no command */
 };
 
