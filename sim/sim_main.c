@@ -45,6 +45,10 @@ static const char USAGE[] =
     "                       calm: none; the name of a fault: only that one\n"
     "  --gateways N         (default 3)\n"
     "  --users N            (default 30)\n"
+    "  --redis KIND         one: a single server (the default); cluster: three masters with replicas\n"
+    "  --workers N          of every second gateway (default 1)\n"
+    "  --aggregators N      between the gateways and Redis (default 0: none)\n"
+    "  --fleet drawn        these three follow from the seed\n"
     "  --profile NAME       realtime, standard or relaxed (timing.profile)\n"
     "  --grace SECONDS      what the truth may take beyond the lease window (default 5)\n"
     "  --first              end after the first seed that violates an invariant\n"
@@ -239,6 +243,19 @@ static bool parse_option(struct sim_options *options, int letter, const char *va
     case 'u':
         options->world.users = strtoul(value, NULL, 10);
         return options->world.users >= POPULATION_CHAT_MEMBERS;
+    case 'R':
+        options->world.fleet.has_cluster = strcmp(value, "cluster") == 0;
+        return options->world.fleet.has_cluster || strcmp(value, "one") == 0;
+    case 'w':
+        options->world.fleet.workers = strtoul(value, NULL, 10);
+        return options->world.fleet.workers > 0 &&
+               options->world.fleet.workers <= WORLD_WORKERS_MAX;
+    case 'a':
+        options->world.fleet.aggregators = strtoul(value, NULL, 10);
+        return options->world.fleet.aggregators <= WORLD_AGGREGATORS_MAX;
+    case 'F':
+        options->world.draws_fleet = strcmp(value, "drawn") == 0;
+        return options->world.draws_fleet;
     case 'p':
         options->world.profile = value;
         return true;
@@ -264,14 +281,26 @@ static bool parse_option(struct sim_options *options, int letter, const char *va
 static bool parse_options(struct sim_options *options, int argc, char **argv)
 {
     static const struct option OPTIONS[] = {
-        {"seed", required_argument, NULL, 's'},     {"seeds", required_argument, NULL, 's'},
-        {"jobs", required_argument, NULL, 'j'},     {"hours", required_argument, NULL, 'h'},
-        {"scenario", required_argument, NULL, 'c'}, {"gateways", required_argument, NULL, 'g'},
-        {"users", required_argument, NULL, 'u'},    {"profile", required_argument, NULL, 'p'},
-        {"skip", required_argument, NULL, 'k'},     {"grace", required_argument, NULL, 'r'},
-        {"trace", no_argument, NULL, 't'},          {"minimise", no_argument, NULL, 'm'},
-        {"report", no_argument, NULL, 'o'},         {"first", no_argument, NULL, 'f'},
-        {"help", no_argument, NULL, '?'},           {0},
+        {"seed", required_argument, NULL, 's'},
+        {"seeds", required_argument, NULL, 's'},
+        {"jobs", required_argument, NULL, 'j'},
+        {"hours", required_argument, NULL, 'h'},
+        {"scenario", required_argument, NULL, 'c'},
+        {"gateways", required_argument, NULL, 'g'},
+        {"users", required_argument, NULL, 'u'},
+        {"profile", required_argument, NULL, 'p'},
+        {"skip", required_argument, NULL, 'k'},
+        {"grace", required_argument, NULL, 'r'},
+        {"trace", no_argument, NULL, 't'},
+        {"minimise", no_argument, NULL, 'm'},
+        {"report", no_argument, NULL, 'o'},
+        {"first", no_argument, NULL, 'f'},
+        {"redis", required_argument, NULL, 'R'},
+        {"workers", required_argument, NULL, 'w'},
+        {"aggregators", required_argument, NULL, 'a'},
+        {"fleet", required_argument, NULL, 'F'},
+        {"help", no_argument, NULL, '?'},
+        {0},
     };
     int letter;
     while ((letter = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1)
@@ -287,6 +316,7 @@ int main(int argc, char **argv)
                   .duration_us = INT64_C(1800000000),
                   .gateways = 3,
                   .users = 30,
+                  .fleet = {.workers = 1},
                   .profile = "realtime",
                   .grace_us = INVARIANTS_GRACE_US,
                   .fault_kinds = (1U << FAULT_KIND_COUNT) - 1},

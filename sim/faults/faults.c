@@ -28,6 +28,12 @@ static struct server_node *fault_gateway(const struct fault *fault)
     return &fault->faults->world->gateways[fault->target];
 }
 
+/* One of the masters of a cluster, or the only server; the same from the beginning to the end. */
+static struct redis_server *fault_redis(const struct fault *fault)
+{
+    return fault->redis;
+}
+
 static void fault_count_crashes(const struct fault *fault, uint64_t count)
 {
     fault->faults->world->counts.crashes += count;
@@ -76,39 +82,38 @@ static void begin_gateway_pause(struct fault *fault)
 static void begin_redis_crash(struct fault *fault)
 {
     fault_count_crashes(fault, 1);
-    redis_server_crash(&fault->faults->world->redis);
+    redis_server_crash(fault_redis(fault));
 }
 
 static void end_redis_empty(struct fault *fault)
 {
-    if (!fault->faults->world->redis.process)
-        redis_server_start(&fault->faults->world->redis, true);
+    if (!fault_redis(fault)->process)
+        redis_server_start(fault_redis(fault), true);
 }
 
 static void end_redis_restart(struct fault *fault)
 {
-    if (!fault->faults->world->redis.process)
-        redis_server_start(&fault->faults->world->redis, false);
+    if (!fault_redis(fault)->process)
+        redis_server_start(fault_redis(fault), false);
 }
 
 static void begin_redis_pause(struct fault *fault)
 {
-    struct process *process = fault->faults->world->redis.process;
+    struct process *process = fault_redis(fault)->process;
     if (process)
         process->paused_until_us = fault->ends.at_us;
 }
 
 static void begin_redis_unreachable(struct fault *fault)
 {
-    struct world *world = fault->faults->world;
-    link_cut(world->redis.machine, NULL, fault->ends.at_us);
+    link_cut(fault_redis(fault)->machine, NULL, fault->ends.at_us);
     if (fault->chance % 2)
-        link_cut(NULL, world->redis.machine, fault->ends.at_us);
+        link_cut(NULL, fault_redis(fault)->machine, fault->ends.at_us);
 }
 
 static void begin_redis_cut(struct fault *fault)
 {
-    struct process *process = fault->faults->world->redis.process;
+    struct process *process = fault_redis(fault)->process;
     if (process)
         socket_cut_all(process, fault->chance % 2 ? fault_gateway(fault)->machine : NULL);
 }
@@ -116,18 +121,18 @@ static void begin_redis_cut(struct fault *fault)
 /* Writes that need memory are refused. */
 static void begin_redis_full(struct fault *fault)
 {
-    fault->faults->world->redis.model.is_full = true;
+    fault_redis(fault)->model.is_full = true;
 }
 
 static void end_redis_full(struct fault *fault)
 {
-    fault->faults->world->redis.model.is_full = false;
+    fault_redis(fault)->model.is_full = false;
 }
 
 /* It is there again, and reads its data for a while. */
 static void begin_redis_loading(struct fault *fault)
 {
-    struct redis_server *redis = &fault->faults->world->redis;
+    struct redis_server *redis = fault_redis(fault);
     begin_redis_crash(fault);
     if (!redis->process)
         redis_server_start(redis, false);
@@ -136,19 +141,19 @@ static void begin_redis_loading(struct fault *fault)
 
 static void end_redis_loading(struct fault *fault)
 {
-    fault->faults->world->redis.model.is_loading = false;
+    fault_redis(fault)->model.is_loading = false;
 }
 
 /* Some of the keys that have a lifetime go at once, as under memory pressure. */
 static void begin_redis_evicts(struct fault *fault)
 {
-    redis_model_evict(&fault->faults->world->redis.model, 1 + fault->chance % EVICTED_PERCENT_MAX);
+    redis_model_evict(&fault_redis(fault)->model, 1 + fault->chance % EVICTED_PERCENT_MAX);
 }
 
 /* A replica takes over: what was written since the fault began had not reached it. */
 static void begin_redis_failover(struct fault *fault)
 {
-    redis_server_fall_behind(&fault->faults->world->redis);
+    redis_server_fall_behind(fault_redis(fault));
     if (fault->ends.at_us > kernel_now_us() + BEHIND_US_MAX)
         kernel_set_event(&fault->ends, BEHIND_US_MAX);
 }
@@ -156,7 +161,44 @@ static void begin_redis_failover(struct fault *fault)
 static void end_redis_failover(struct fault *fault)
 {
     fault_count_crashes(fault, 1);
-    redis_server_fail_over(&fault->faults->world->redis);
+    redis_group_fail_over(&fault->faults->world->redis, fault_redis(fault));
+}
+
+static void begin_redis_resharding(struct fault *fault)
+{
+    redis_group_reshard(&fault->faults->world->redis, fault->chance, fault->ends.at_us);
+}
+
+static void end_redis_resharding(struct fault *fault)
+{
+    redis_group_end_resharding(&fault->faults->world->redis);
+}
+
+/* ---- aggregators ---- */
+
+static struct server_node *fault_aggregator(const struct fault *fault)
+{
+    struct world *world = fault->faults->world;
+    return &world->aggregators[fault->chance % world->options.fleet.aggregators];
+}
+
+static void begin_aggregator_kill(struct fault *fault)
+{
+    fault_count_crashes(fault, 1);
+    server_node_crash(fault_aggregator(fault), fault->chance / 8 % 2);
+}
+
+static void end_aggregator_crash(struct fault *fault)
+{
+    if (!fault_aggregator(fault)->process)
+        server_node_start(fault_aggregator(fault));
+}
+
+static void begin_aggregator_pause(struct fault *fault)
+{
+    struct server_node *node = fault_aggregator(fault);
+    if (node->process)
+        node->process->paused_until_us = fault->ends.at_us;
 }
 
 /* ---- ledger ---- */
@@ -196,7 +238,7 @@ static void begin_link_one_way(struct fault *fault)
 {
     const struct world *world = fault->faults->world;
     const struct machine *machine = fault_gateway(fault)->machine;
-    const struct machine *others[] = {world->redis.machine, world->ledger.machine, NULL};
+    const struct machine *others[] = {fault_redis(fault)->machine, world->ledger.machine, NULL};
     const struct machine *other = others[fault->chance % 3];
     if (fault->chance / 3 % 2)
         link_cut(machine, other, fault->ends.at_us);
@@ -213,8 +255,7 @@ static void begin_links_cut(struct fault *fault)
 
 static struct machine *fault_clock(const struct fault *fault)
 {
-    struct world *world = fault->faults->world;
-    return fault->chance % 3 ? fault_gateway(fault)->machine : world->redis.machine;
+    return fault->chance % 3 ? fault_gateway(fault)->machine : fault_redis(fault)->machine;
 }
 
 static void begin_clock_step(struct fault *fault)
@@ -276,6 +317,9 @@ static const struct fault_row {
     [FAULT_REDIS_LOADING] = {"redis_loading", begin_redis_loading, end_redis_loading},
     [FAULT_REDIS_EVICTS] = {"redis_evicts", begin_redis_evicts, NULL},
     [FAULT_REDIS_FAILOVER] = {"redis_failover", begin_redis_failover, end_redis_failover},
+    [FAULT_REDIS_RESHARDED] = {"redis_resharded", begin_redis_resharding, end_redis_resharding},
+    [FAULT_AGGREGATOR_KILLED] = {"aggregator_killed", begin_aggregator_kill, end_aggregator_crash},
+    [FAULT_AGGREGATOR_PAUSED] = {"aggregator_paused", begin_aggregator_pause, NULL},
     [FAULT_LEDGER_KILLED] = {"ledger_killed", begin_ledger_kill, end_ledger_crash},
     [FAULT_LEDGER_POWER] = {"ledger_power", begin_ledger_power, end_ledger_crash},
     [FAULT_LEDGER_DISK] = {"ledger_disk", begin_ledger_disk, end_ledger_disk},
@@ -356,6 +400,7 @@ static int64_t begin_fault(struct faults *faults, struct fault *fault)
     fault->kind = draw_fault_kind(options->fault_kinds);
     fault->target = (size_t)random_below(kernel_random(), options->gateways);
     fault->chance = random_u64(kernel_random()) >> 8;
+    fault->redis = redis_group_master(&faults->world->redis, fault->chance / 16);
     fault->ends.run = on_fault_over;
     int64_t lasts_us = draw_fault_duration_us();
     unsigned number = faults->drawn++;

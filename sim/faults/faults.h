@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct redis_server;
 struct world;
 
 enum fault_kind {
@@ -29,6 +30,9 @@ enum fault_kind {
     FAULT_REDIS_LOADING,
     FAULT_REDIS_EVICTS,
     FAULT_REDIS_FAILOVER,
+    FAULT_REDIS_RESHARDED,
+    FAULT_AGGREGATOR_KILLED,
+    FAULT_AGGREGATOR_PAUSED,
     FAULT_LEDGER_KILLED,
     FAULT_LEDGER_POWER,
     FAULT_LEDGER_DISK,
@@ -48,7 +52,8 @@ struct fault {
     struct faults *faults;
     enum fault_kind kind;
     size_t target;
-    uint64_t chance; /* for details */
+    struct redis_server *redis; /* one of its masters */
+    uint64_t chance;            /* for details */
     bool is_active;
 };
 

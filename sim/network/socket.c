@@ -282,14 +282,19 @@ static struct socket *socket_of(int fd)
 
 /* ---- connecting ---- */
 
+/* Of several that share the port (SO_REUSEPORT: the workers of a process) one is drawn. */
 static struct socket *socket_find_listener(const struct machine *machine, uint16_t port)
 {
+    struct socket *found = NULL;
+    size_t count = 0;
     for (struct list *at = listeners.next; at != &listeners; at = at->next) {
         struct socket *listener = CONTAINER_OF(at, struct socket, listening);
-        if (listener->machine == machine && listener->port == port)
-            return listener;
+        if (listener->machine != machine || listener->port != port)
+            continue;
+        if (count++ == 0 || random_below(kernel_random(), count) == 0)
+            found = listener;
     }
-    return NULL;
+    return found;
 }
 
 /* A load balancer looks at who listens; which of them gets the connection is drawn. */

@@ -4,6 +4,7 @@
 #include "net/listener.h"
 #include "net/stream.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* A client of the server. What the model has of it is the simulator's memory; the stream is the process's. */
@@ -133,7 +134,8 @@ static void redis_run_command(struct redis_model *model, const char *command)
 
 void redis_server_init(struct redis_server *server, struct machine *machine, const char *listen)
 {
-    *server = (struct redis_server){.machine = machine, .listen = listen};
+    *server = (struct redis_server){.machine = machine};
+    snprintf(server->listen, sizeof(server->listen), "%s", listen);
     redis_model_init(&server->model, machine_wall_us(machine), random_u64(kernel_random()));
 }
 
@@ -152,15 +154,16 @@ void redis_server_fall_behind(struct redis_server *server)
     server->has_replica = true;
 }
 
-void redis_server_fail_over(struct redis_server *server)
+void redis_server_fail_over(struct redis_server *server, struct redis_server *other)
 {
     if (!server->has_replica)
         return;
     redis_server_crash(server);
-    redis_model_clear(&server->model);
-    redis_model_copy(&server->model, &server->replica);
+    redis_server_crash(other);
+    redis_model_clear(&other->model);
+    redis_model_copy(&other->model, &server->replica);
     redis_server_drop_replica(server);
-    redis_server_start(server, false);
+    redis_server_start(other, false);
 }
 
 void redis_server_free(struct redis_server *server)
@@ -186,6 +189,6 @@ void redis_server_start(struct redis_server *server, bool empty)
         redis_model_clear(&server->model);
     else
         redis_run_command(&server->model, "*2\r\n$6\r\nSCRIPT\r\n$5\r\nFLUSH\r\n");
-    server->model.replication_id++;
-    server->process = process_start(server->machine, "redis", run_redis, server);
+    server->model.replication_id = random_u64(server->model.random);
+    server->process = process_start(server->machine, server->machine->name, run_redis, server);
 }

@@ -8,11 +8,13 @@
 #include "kernel/kernel.h"
 #include "redis_model/redis_model.h"
 
+enum { REDIS_LISTEN_BYTES = 24 };
+
 struct redis_server {
     struct redis_model model;
     struct machine *machine;
-    struct process *process; /* NULL: it does not run */
-    const char *listen;      /* HOST:PORT */
+    struct process *process;         /* NULL: it does not run */
+    char listen[REDIS_LISTEN_BYTES]; /* HOST:PORT */
     struct redis_model replica;
     bool has_replica;
 };
@@ -24,8 +26,9 @@ void redis_server_free(struct redis_server *server);
 void redis_server_start(struct redis_server *server, bool empty);
 void redis_server_crash(struct redis_server *server);
 
-/* From now on a replica gets nothing more; redis_server_fail_over() makes it the server, in the place of the one that ran. */
+/* From now on a replica gets nothing more. redis_server_fail_over() ends the server, and starts the other one, which may be the
+ * same, with what the replica has. */
 void redis_server_fall_behind(struct redis_server *server);
-void redis_server_fail_over(struct redis_server *server);
+void redis_server_fail_over(struct redis_server *server, struct redis_server *other);
 
 #endif

@@ -1,5 +1,6 @@
 #include "processes/server_process.h"
 
+#include "app/commands/aggregate_command.h"
 #include "app/commands/ledger_command.h"
 #include "app/serve_options.h"
 #include "app/server.h"
@@ -42,9 +43,11 @@ static int run_server(void *arg)
     for (int i = 0; i < node->argc; i++)
         node->argv[i] = node->arguments[i];
     node->argv[node->argc] = NULL;
-    return strcmp(node->argv[0], "ledger") == 0
-               ? ledger_command(node->argc, node->argv)
-               : serve_options_run(node->argc, node->argv, server_run);
+    if (strcmp(node->argv[0], "ledger") == 0)
+        return ledger_command(node->argc, node->argv);
+    if (strcmp(node->argv[0], "aggregate") == 0)
+        return aggregate_command(node->argc, node->argv);
+    return serve_options_run(node->argc, node->argv, server_run);
 }
 
 static void on_server_ended(struct process *process, void *arg)

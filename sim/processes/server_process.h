@@ -1,5 +1,5 @@
 /*
- * `rollcall serve` and `rollcall ledger` as simulated processes: the program's own commands, with the arguments that an
+ * `rollcall serve`, `rollcall ledger` and `rollcall aggregate` as simulated processes: the program's own commands, with the arguments that an
  * operator would give. Nothing of them is replaced but the system that they call.
  */
 #ifndef ROLLCALL_SIM_PROCESSES_SERVER_PROCESS_H

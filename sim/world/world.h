@@ -10,7 +10,7 @@
 
 #include "faults/faults.h"
 #include "invariants/invariants.h"
-#include "processes/redis_process.h"
+#include "processes/redis_group.h"
 #include "processes/server_process.h"
 #include "processes/setup_process.h"
 #include "world/population.h"
@@ -18,10 +18,21 @@
 #define WORLD_BALANCER_HOST "10.0.0.250"
 
 enum {
+    WORLD_BACKBONE = 10 << 24, /* the network of the servers */
+    WORLD_BALANCER = WORLD_BACKBONE + 250,
     WORLD_GATEWAYS_MAX = 16,
+    WORLD_WORKERS_MAX = 8,
+    WORLD_AGGREGATORS_MAX = 4,
     WORLD_CLIENT_PORT = 8080,
     WORLD_QUIET_US = 120 * 1000 * 1000,
     WORLD_VIOLATION_BYTES = 256,
+};
+
+/* What the fleet is made of, besides gateways. */
+struct world_fleet {
+    bool has_cluster;   /* of Redis */
+    size_t workers;     /* of every second gateway; the others have one */
+    size_t aggregators; /* 0: gateways talk to Redis themselves */
 };
 
 struct world_options {
@@ -29,6 +40,8 @@ struct world_options {
     int64_t duration_us;
     size_t gateways;
     size_t users;
+    struct world_fleet fleet;
+    bool draws_fleet;      /* from the seed */
     const char *profile;   /* timing.profile */
     unsigned fault_kinds;  /* bits; see faults.h */
     bool draws_pairs;      /* two faults at once, half of the time */
@@ -52,7 +65,8 @@ struct world {
     struct machine *gateway_machines[WORLD_GATEWAYS_MAX];
     struct server_node gateways[WORLD_GATEWAYS_MAX];
     struct server_node ledger;
-    struct redis_server redis;
+    struct server_node aggregators[WORLD_AGGREGATORS_MAX];
+    struct redis_group redis;
     struct population population;
     struct setup setup;
     struct faults faults;
