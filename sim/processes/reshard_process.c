@@ -14,7 +14,6 @@
 enum {
     ANSWER_MS = 2000,
     PAUSE_MS_MAX = 200, /* between two slots */
-    STEP_MS_MAX = 3,    /* between two commands */
     KEYS_AT_ONCE = 100,
     NUMBER_BYTES = 16,
 };
@@ -46,12 +45,18 @@ static void note_channel_slots(struct slot_draw *draw, const struct redis_model 
 struct reshard_plan *reshard_plan_make(const struct model_cluster *cluster, size_t from, size_t to,
                                        int64_t until_us)
 {
+    static const unsigned PACES_MS[] = {3, 40, 400};
     struct reshard_plan *plan = calloc(1, sizeof(*plan));
     struct slot_draw *draw = calloc(1, sizeof(*draw));
     if (!plan || !draw)
         abort();
     *plan = (struct reshard_plan){
-        .from = cluster->nodes[from], .to = cluster->nodes[to], .until_us = until_us};
+        .from = cluster->nodes[from],
+        .to = cluster->nodes[to],
+        .until_us = until_us,
+        .step_ms_max =
+            PACES_MS[random_below(kernel_random(), sizeof(PACES_MS) / sizeof(PACES_MS[0]))],
+    };
     draw->plan = plan;
     table_each(&cluster->nodes[from].model->keys, note_key_slot, draw);
     note_channel_slots(draw, cluster->nodes[from].model);
@@ -141,7 +146,7 @@ static bool move_key(struct cli *from, const struct reshard_plan *plan, struct s
     snprintf(port, sizeof(port), "%u", plan->to.port);
     const struct slice args[] = {
         SLICE("MIGRATE"), slice_of(plan->to.host), slice_of(port), key, SLICE("0"), SLICE("1000")};
-    cli_wait((int)random_below(&kernel_process()->random, STEP_MS_MAX + 1));
+    cli_wait((int)random_below(&kernel_process()->random, plan->step_ms_max + 1));
     return cli_ask(from, args, 6) != NULL;
 }
 

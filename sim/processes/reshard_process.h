@@ -15,6 +15,7 @@ struct reshard_plan {
     unsigned slots[RESHARD_SLOTS_MAX]; /* those that have keys or subscribers */
     size_t count;
     int64_t until_us;
+    unsigned step_ms_max; /* between two keys: large keys, and a slow link, take long */
 };
 
 /* Draws slots of the master. The caller frees the plan. */
