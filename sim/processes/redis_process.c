@@ -162,6 +162,7 @@ void redis_server_fail_over(struct redis_server *server, struct redis_server *ot
     redis_server_crash(other);
     redis_model_clear(&other->model);
     redis_model_copy(&other->model, &server->replica);
+    other->model.replication_id = server->model.replication_id; /* the start makes it a new one */
     redis_server_drop_replica(server);
     redis_server_start(other, false);
 }
@@ -189,6 +190,6 @@ void redis_server_start(struct redis_server *server, bool empty)
         redis_model_clear(&server->model);
     else
         redis_run_command(&server->model, "*2\r\n$6\r\nSCRIPT\r\n$5\r\nFLUSH\r\n");
-    server->model.replication_id = random_u64(server->model.random);
+    server->model.replication_id++;
     server->process = process_start(server->machine, server->machine->name, run_redis, server);
 }
