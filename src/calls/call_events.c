@@ -86,6 +86,13 @@ void call_events_ended_for(struct delivery *delivery, const struct call *call,
         delivery_send_device(delivery, device->user_id, device->device_id, &ended);
 }
 
+void call_events_ended_for_user(struct delivery *delivery, const struct call *call,
+                                struct slice user_id, const struct ulid *except)
+{
+    struct message ended = call_events_ended_message(call, call->reason);
+    delivery_send(delivery, &user_id, 1, &ended, except);
+}
+
 void call_events_signal(struct delivery *delivery, const struct call *call, struct slice from,
                         struct slice data)
 {

@@ -43,6 +43,10 @@ void call_events_ended(struct delivery *delivery, const struct call *call,
 void call_events_ended_for(struct delivery *delivery, const struct call *call,
                            const struct call_device *device);
 
+/* The same, to the devices of one user except the connection `except` (NULL: none). */
+void call_events_ended_for_user(struct delivery *delivery, const struct call *call,
+                                struct slice user_id, const struct ulid *except);
+
 /* Relays a signal from one side to the other. */
 void call_events_signal(struct delivery *delivery, const struct call *call, struct slice from,
                         struct slice data);

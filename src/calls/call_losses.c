@@ -117,11 +117,11 @@ static void on_call_loss_declared(void *arg, const struct call_answer *answer)
 
 /* ---- what the store knows ---- */
 
-/* Another gateway told that the call ended. While the store was disturbed the device may have had no route: what it hears
- * twice does it no harm. */
+/* Another gateway told that the call ended. The device may have had no route then. */
 static void call_loss_tell_device(struct call_binding *lost, const struct call *call)
 {
-    if (call->state == CALL_ENDED && !lost->is_gone && resync_is_disturbed(lost->plane->presence))
+    if (call->state == CALL_ENDED && !lost->is_gone &&
+        !call_told_has_ended(lost->plane, lost->device.user_id, call->id))
         call_events_ended_for(lost->plane->delivery, call, &lost->device);
     free(lost);
 }

@@ -13,6 +13,7 @@ bool call_plane_init(struct call_plane *plane, uint64_t hash_seed)
     call_sync_init(&plane->sync, plane->store, plane->presence);
     call_losses_init(&plane->losses);
     call_endings_init(&plane->endings);
+    call_told_init(&plane->told, hash_seed);
     return call_bindings_init(&plane->bindings, hash_seed);
 }
 
@@ -21,6 +22,7 @@ void call_plane_free(struct call_plane *plane)
     call_sync_free(&plane->sync);
     call_losses_free(&plane->losses);
     call_endings_free(&plane->endings);
+    call_told_free(&plane->told);
     call_bindings_free(&plane->bindings);
 }
 
@@ -374,6 +376,7 @@ void call_plane_tick(struct call_plane *plane)
         plane->renew_at_ms = now_ms + wait_ms / RENEWALS_PER_WAIT;
         call_bindings_renew(&plane->bindings, plane->store, on_call_binding_lost, plane);
         call_losses_run(plane);
+        call_told_run(plane);
     }
     call_sync_retry(&plane->sync);
     call_endings_run(plane);

@@ -30,6 +30,7 @@
 #include "calls/call_endings.h"
 #include "calls/call_losses.h"
 #include "calls/call_sync.h"
+#include "calls/call_told.h"
 #include "presence/presence_plane.h"
 #include "routing/delivery.h"
 #include "store/call_store.h"
@@ -47,6 +48,7 @@ struct call_plane {
     struct call_bindings bindings;
     struct call_losses losses;
     struct call_endings endings;
+    struct call_told told;
     struct call_sync sync;
     int64_t renew_at_ms;
 };

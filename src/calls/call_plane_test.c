@@ -316,17 +316,48 @@ static void a_call_whose_end_was_lost_ends_again(void **state)
     expect_no_call(cast);
 }
 
-/* The device had no route when the other side ended the call. */
-static void a_call_that_ended_unheard_is_told_when_the_store_is_settled(void **state)
+/* The devices had no route when the call ended: nobody told them. */
+static void end_unheard(struct cast *cast)
+{
+    struct call_plane *plane = &cast->world.gateways[1].calls;
+    call_store_end(plane->store, SLICE("c"), SLICE("alice"), on_revived, NULL);
+}
+
+/* Found by the simulator: clock_step, seed 11. */
+static void a_call_that_ended_unheard_is_told_by_the_gateways_of_its_sides(void **state)
 {
     struct cast *cast = *state;
-    struct call_plane *plane = &cast->world.gateways[1].calls;
     start_call(cast);
-    disturb_store(cast);
-    call_store_end(plane->store, SLICE("c"), SLICE("alice"), on_revived, NULL);
-    call_world_pass(&cast->world, RESYNC_REGISTERED_MS + CALL_WORLD_GRACE_MS);
+    end_unheard(cast);
+    call_world_pass(&cast->world, 2 * CALL_WORLD_GRACE_MS);
     expect_last_event(cast->bob, "call_ended hangup");
     expect_last_event(cast->alice, "call_ended hangup");
+}
+
+/* Found by the simulator: clock_step, seeds 4 and 13; links_cut, seed 1. */
+static void a_call_that_stopped_ringing_unheard_is_told_after_the_timeout(void **state)
+{
+    struct cast *cast = *state;
+    ring(cast);
+    end_unheard(cast);
+    call_world_pass(&cast->world, CALL_WORLD_RING_MS + 2 * CALL_WORLD_GRACE_MS);
+    expect_last_event(cast->alice, "call_ended cancelled");
+    expect_last_event(cast->bob, "call_ended cancelled");
+    expect_last_event(cast->bob_other, "call_ended cancelled");
+    unsigned heard = cast->bob->event_count;
+    call_world_pass(&cast->world, 2 * CALL_WORLD_RING_MS);
+    assert_int_equal(cast->bob->event_count, heard);
+}
+
+static void a_call_whose_end_was_heard_is_not_told_again(void **state)
+{
+    struct cast *cast = *state;
+    start_call(cast);
+    assert_true(call_world_end(cast->alice, "c"));
+    unsigned alice_heard = cast->alice->event_count, bob_heard = cast->bob->event_count;
+    call_world_pass(&cast->world, CALL_WORLD_RING_MS + 2 * CALL_WORLD_GRACE_MS);
+    assert_int_equal(cast->alice->event_count, alice_heard);
+    assert_int_equal(cast->bob->event_count, bob_heard);
 }
 
 /* Until all gateways have registered their leases again, the parties may have no routes. */
@@ -749,7 +780,9 @@ int main(void)
         TEST(a_lost_declared_call_is_declared_again),
         TEST(a_lost_call_is_told_when_the_store_is_settled),
         TEST(a_call_whose_end_was_lost_ends_again),
-        TEST(a_call_that_ended_unheard_is_told_when_the_store_is_settled),
+        TEST(a_call_that_ended_unheard_is_told_by_the_gateways_of_its_sides),
+        TEST(a_call_that_stopped_ringing_unheard_is_told_after_the_timeout),
+        TEST(a_call_whose_end_was_heard_is_not_told_again),
         TEST(an_overdue_call_is_told_when_the_store_is_settled),
         TEST(every_callee_who_cannot_be_called_looks_unavailable),
         TEST(a_failing_ledger_refuses_a_call_request),

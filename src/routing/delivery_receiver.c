@@ -156,6 +156,8 @@ static bool delivery_receive_event(struct delivery_receiver *receiver, struct js
     while (json_element(&users) && json_string(&users, &user)) {
         if (delivery_is_second_copy(receiver, &event, user))
             continue;
+        if (receiver->on_call && slice_starts_with(event.type, SLICE("call_")))
+            receiver->on_call(receiver->call_arg, user, event.type, event.fields);
         if (event.device.data) {
             delivered += delivery_send_to_local_device(receiver, user, event.device, &broadcast);
             continue;

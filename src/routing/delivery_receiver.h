@@ -24,6 +24,10 @@ struct json;
  * Returns false when the payload is invalid. */
 typedef bool (*delivery_presence_hook)(void *arg, struct json *json);
 
+/* An event about a call goes to the user's devices here; `fields` is a JSON object. */
+typedef void (*delivery_call_hook)(void *arg, struct slice user_id, struct slice name,
+                                   struct slice fields);
+
 /* What receiving needs on one gateway; borrowed. */
 struct delivery_receiver {
     struct router *router;
@@ -41,6 +45,9 @@ struct delivery_receiver {
     /* Receives the payloads of the presence plane; NULL: they are dropped. */
     delivery_presence_hook on_presence;
     void *presence_arg;
+    /* Runs for each event whose name begins with "call_"; NULL: nobody notes them. */
+    delivery_call_hook on_call;
+    void *call_arg;
     struct seen seen; /* what was received lately and may come again */
     bool is_kept;     /* the sender of what is being received kept it for parked sessions */
     struct everyone *everyone; /* NULL: events for everyone are dropped */

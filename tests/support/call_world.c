@@ -182,7 +182,9 @@ static void open_gateway(struct call_world *world, struct call_gateway *gateway,
     gateway->receiver = (struct delivery_receiver){.router = &gateway->router,
                                                    .metrics = &gateway->metrics,
                                                    .is_connection = is_connection,
-                                                   .is_device = is_device};
+                                                   .is_device = is_device,
+                                                   .on_call = call_told_note,
+                                                   .call_arg = &gateway->calls};
     gateway->calls.presence = &gateway->presence;
     gateway->calls.delivery = &gateway->delivery;
     gateway->calls.random = &gateway->random;

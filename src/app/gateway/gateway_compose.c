@@ -300,6 +300,8 @@ static void compose_delivery(struct gateway *gateway)
         .arg = &gateway->sessions,
         .on_presence = push_received,
         .presence_arg = &gateway->presence,
+        .on_call = call_told_note,
+        .call_arg = &gateway->calls,
         .everyone = &gateway->everyone,
     };
     everyone_init(&gateway->everyone, &gateway->router, &gateway->loop.wheel, &gateway->loop.clock,
