@@ -95,11 +95,19 @@ bool last_known_find(struct last_known *known, struct slice user_id, struct pres
     return true;
 }
 
+bool last_known_collides(const struct presence *told, const struct presence *stored)
+{
+    return !stored->unrecorded && told->version == stored->version &&
+           (told->status != stored->status || told->in_call != stored->in_call);
+}
+
 bool last_known_is_ahead(const struct presence *told, const struct presence *stored)
 {
     if (told->status == PRESENCE_OFFLINE && stored->status == PRESENCE_OFFLINE)
         return false;
     int64_t seen_ms = stored->last_seen_ms == TIME_NONE ? 0 : stored->last_seen_ms;
+    if (last_known_collides(told, stored))
+        return true;
     return told->version > (stored->unrecorded ? seen_ms : stored->version);
 }
 

@@ -30,8 +30,12 @@ void last_known_note(struct last_known *known, const struct presence *presence);
 /* Finds the presence that was noted last; its user_id is the caller's slice. Returns false if there is none. */
 bool last_known_find(struct last_known *known, struct slice user_id, struct presence *out);
 
+/* Returns whether viewers were told another state with the version that the store has: the store's clock went back, and
+ * whoever made the version did not know all of what was told. They would ignore the store's state. */
+bool last_known_collides(const struct presence *told, const struct presence *stored);
+
 /* Returns whether viewers were told something later than what the store has: it lost the record, or its version went
- * back. A record that expired is no loss if the user was seen later than the version that was told. */
+ * back; also if the versions collide. A record that expired is no loss if the user was seen later than the version that was told. */
 bool last_known_is_ahead(const struct presence *told, const struct presence *stored);
 
 /* Marks that the user is being settled with the store. Returns false if the user is unknown or marked already. */

@@ -300,6 +300,44 @@ static void an_event_with_a_version_that_went_back_is_not_told(void **unused)
     close_world();
 }
 
+static int64_t claimed_version;
+
+static void settle_and_keep_version(struct state_store *store, const struct state_claim *claim,
+                                    state_transition_done done, void *arg)
+{
+    (void)store;
+    claimed_version = claim->version_min;
+    done(arg, STATE_OK,
+         &(struct state_transition){.presence = {.user_id = claim->user_id, .unrecorded = true}});
+}
+
+/* The store's clock went back, and whoever made the version knew less than was told. Found by the simulator: clock_step,
+ * seed 10. */
+static void a_version_that_was_told_of_another_state_is_settled_above_it(void **unused)
+{
+    (void)unused;
+    struct presence told;
+    open_with(WORLD_DEFAULTS);
+    world.presence->last_known = last_known_make(1);
+    client_connect(&bob, &world, "bob");
+    expect_change("online");
+    real_operations = world.presence->store->operations;
+    struct state_store_operations settling = *real_operations;
+    settling.settle = settle_and_keep_version;
+    world.presence->store->operations = &settling;
+    assert_true(last_known_find(world.presence->last_known, SLICE("bob"), &told));
+    struct presence stored = told;
+    assert_false(settle_queue_check(world.presence, &stored));
+    told.status = PRESENCE_OFFLINE; /* as this gateway told it */
+    last_known_note(world.presence->last_known, &told);
+    assert_true(settle_queue_check(world.presence, &stored));
+    world_advance(&world, world.config.presence.reap_interval_ms);
+    assert_int_equal(claimed_version, told.version + 1);
+    world.presence->store->operations = real_operations;
+    client_hang_up(&bob);
+    close_world();
+}
+
 static bool claimed_finally;
 
 static void settle_when_final(struct state_store *store, const struct state_claim *claim,
@@ -448,6 +486,7 @@ int main(void)
         cmocka_unit_test(a_close_that_the_store_refused_is_settled_with_its_time),
         cmocka_unit_test(claims_beyond_the_bound_are_dropped),
         cmocka_unit_test(an_event_with_a_version_that_went_back_is_not_told),
+        cmocka_unit_test(a_version_that_was_told_of_another_state_is_settled_above_it),
         cmocka_unit_test(a_user_whose_record_is_missing_is_not_given_up_for_a_window),
         cmocka_unit_test(an_open_without_an_answer_is_published_later),
         cmocka_unit_test(the_last_known_presence_is_shown_as_stale),

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The ledger was not read, so that its version of a user is unknown. */
+enum { VERSION_UNREAD = -1 };
+
 /* How often a query reads the ledger while visibility keeps changing. */
 enum { QUERY_ATTEMPTS_MAX = 5 };
 
@@ -59,10 +62,13 @@ static void presence_query_free(struct pending_query *query)
 /* ---- what the viewer sees ---- */
 
 /* Returns the version of a user whose record has expired or is lost. The store can only say what it was at most; the ledger
- * has the version with which the user left, and has it whatever happens to the store. */
+ * has the version with which the user left, and has it whatever happens to the store. While it does not answer, the version
+ * is at least when the user left: a higher one would go back when the ledger answers. */
 static int64_t presence_query_unrecorded_version(const struct presence *state,
                                                  const struct presence *ledger)
 {
+    if (ledger->version == VERSION_UNREAD)
+        return state->last_seen_ms == TIME_NONE ? 0 : state->last_seen_ms;
     if (ledger->version == 0)
         return state->version;
     return state->last_seen_ms > ledger->version ? state->last_seen_ms : ledger->version;
@@ -241,6 +247,7 @@ static void on_query_cached_profiles_read(void *arg, const struct cached_profile
             presence_query_decide(query, i, &profiles[i].profile);
         else
             query->decisions[i] = (struct privacy_decision){.view = PRIVACY_HIDDEN};
+        query->known[i].version = VERSION_UNREAD;
     }
     if (known == 0 || (known < query->users.count && query->handler.on_decided))
         presence_query_end_undecided(query);

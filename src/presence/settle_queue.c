@@ -14,6 +14,7 @@ struct settle_entry {
     int64_t left_at_ms; /* 0: the user has not left, but viewers were told a higher version */
     int64_t due_ms; /* monotonic: when the grace ends, or (not left) when a claim may be final */
     bool is_uncertain;
+    bool collides; /* viewers were told another state with the store's version */
     uint8_t user_id_len;
     char user_id[];
 };
@@ -140,7 +141,7 @@ static void settle_queue_send_entry(struct presence_plane *plane, struct settle_
         .user_id = settle_entry_user(entry),
         .conn_id = entry->conn_id,
         .left_at_ms = entry->left_at_ms,
-        .version_min = is_known ? told.version : 0,
+        .version_min = is_known ? told.version + entry->collides : 0,
         .was_connected = entry->left_at_ms || (is_known && told.status != PRESENCE_OFFLINE),
         .is_final = settle_entry_is_final(entry),
     };
@@ -177,6 +178,7 @@ bool settle_queue_check(struct presence_plane *plane, const struct presence *pre
         return true;
     }
     entry->due_ms = settle_final_at_ms(plane, presence);
+    entry->collides = last_known_collides(&told, presence);
     list_append(&plane->settlements.ready, &entry->place);
     return true;
 }
