@@ -120,6 +120,8 @@ static size_t push_deliver_to_user(struct presence_plane *plane, struct slice us
             announcement_to_chat(announcement, endpoint);
         if (!told)
             continue;
+        if (held && !push->changes_view)
+            subscription_note_pushed(held, &push->change.presence);
         plane->router->deliver(endpoint, broadcast, key);
         delivered++;
     }

@@ -110,6 +110,22 @@ static void subscription_note_told(struct subscription *held, const struct prese
 {
     held->version = presence->version;
     held->told = subscription_told_byte(presence);
+    held->told_view = held->view;
+}
+
+/* Whether the holder knows this state as its view shows it: the view was only in doubt meanwhile. Views differ only in what
+ * they show of an offline user. */
+static bool subscription_knows(const struct subscription *held, const struct presence *presence)
+{
+    return held->version == presence->version && held->told_view != PRIVACY_HIDDEN &&
+           (held->told_view == held->view || presence->status != PRESENCE_OFFLINE);
+}
+
+void subscription_note_pushed(struct subscription *held, const struct presence *presence)
+{
+    bool shows_all = presence->status != PRESENCE_OFFLINE || presence->last_seen_ms != TIME_NONE;
+    subscription_note_told(held, presence);
+    held->told_view = shows_all ? PRIVACY_EVERYTHING : PRIVACY_PRESENCE;
 }
 
 struct presence_variants {
@@ -145,6 +161,8 @@ void subscription_told(struct presence_plane *plane, const struct endpoint *endp
     for (size_t i = 0; i < count; i++) {
         const struct presence *presence = &presences[i];
         struct subscription *held = subscription_find(endpoint, presence->user_id);
+        if (held && presence->status == PRESENCE_UNKNOWN)
+            held->told_view = PRIVACY_HIDDEN;
         if (!held || presence->status == PRESENCE_UNKNOWN)
             continue;
         bool outdated = held->version > presence->version;
@@ -162,7 +180,8 @@ void subscription_deliver_reviewed(struct presence_plane *plane, struct topic *t
     presence_variants_make(&variants, change, plane->clock->wall_ms);
     for (uint32_t i = 0; i < topic->count; i++) {
         struct subscription *held = topic->subscriptions[i];
-        if (held->needs_state && variants.by_view[held->view]) {
+        if (held->needs_state && variants.by_view[held->view] &&
+            !subscription_knows(held, &change->presence)) {
             plane->router->deliver(held->endpoint, variants.by_view[held->view], key);
             subscription_note_told(held, &change->presence);
             metrics_count(plane->metrics, METRIC_PRESENCE_DELIVERIES);

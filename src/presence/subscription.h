@@ -40,6 +40,9 @@ void subscription_withdraw(struct presence_plane *plane, struct endpoint *endpoi
 void subscription_decide(struct endpoint *endpoint, const struct slice *users,
                          const struct privacy_decision *decisions, size_t count);
 
+/* Notes what the holder of a hidden view was told as a contact, before a review widens the view. */
+void subscription_note_pushed(struct subscription *held, const struct presence *presence);
+
 /* Records what the endpoint was told in a snapshot. If it received a newer event before, the user is read
  * again (reread_queue.h). */
 void subscription_told(struct presence_plane *plane, const struct endpoint *endpoint,

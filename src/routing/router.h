@@ -67,9 +67,10 @@ struct subscription {
     struct subscription *next; /* of the same endpoint */
     uint32_t index;            /* in topic->subscriptions */
     uint8_t view;
-    bool needs_state; /* the plane that owns the topic must tell the holder the current state */
-    uint8_t told;     /* what the holder was told, encoded by that plane; 0: nothing */
-    int64_t version;  /* the version of what the holder was told */
+    bool needs_state;  /* the plane that owns the topic must tell the holder the current state */
+    uint8_t told;      /* what the holder was told, encoded by that plane; 0: nothing */
+    uint8_t told_view; /* the view in which the holder was told that */
+    int64_t version;   /* the version of what the holder was told */
 };
 
 /* Queues a message for one endpoint. Unless `key` is 0, it replaces a queued message with the same key. */
@@ -139,6 +140,7 @@ static inline bool subscription_is_news(struct subscription *subscription, int64
     bool known = told && told == subscription->told;
     subscription->version = version;
     subscription->told = told;
+    subscription->told_view = subscription->view;
     return !known;
 }
 

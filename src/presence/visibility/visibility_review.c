@@ -78,7 +78,7 @@ static void review_hide(struct presence_plane *plane, struct subscription *subsc
                               .change = {.presence = presence_hidden(user_id, reason),
                                          .timestamp_ms = plane->clock->wall_ms}};
     struct broadcast broadcast = {.message = &message};
-    subscription->view = PRIVACY_HIDDEN;
+    subscription->view = subscription->told_view = PRIVACY_HIDDEN;
     plane->router->deliver(subscription->endpoint, &broadcast,
                            router_key(plane->router, MESSAGE_PRESENCE_CHANGED, user_id));
     broadcast_end(&broadcast);

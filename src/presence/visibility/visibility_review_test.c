@@ -166,6 +166,22 @@ static void when_the_ledger_answers_again_viewers_are_told_the_state(void **unus
     client_expect_nothing(&alice);
 }
 
+/* The view was only in doubt. Found by the simulator: links_cut, seed 15. */
+static void a_state_that_viewers_know_is_not_told_again_after_a_failed_review(void **unused)
+{
+    (void)unused;
+    watch(&alice);
+    world.ledger.failing = LEDGER_TIMEOUT;
+    show(LEDGER_VISIBLE_EVERYONE);
+    world.ledger.failing = LEDGER_OK;
+    world_advance(&world, world.config.presence.reap_interval_ms);
+    client_expect_nothing(&alice);
+    show(LEDGER_VISIBLE_NOBODY);
+    client_expect_change(&alice, "bob", "unknown");
+    show(LEDGER_VISIBLE_EVERYONE);
+    client_expect_change(&alice, "bob", "online");
+}
+
 static void a_review_without_subscribers_ends(void **unused)
 {
     (void)unused;
@@ -270,6 +286,7 @@ int main(void)
         TEST(a_query_gives_up_when_settings_keep_changing),
         TEST(without_the_ledger_a_settings_change_hides),
         TEST(when_the_ledger_answers_again_viewers_are_told_the_state),
+        TEST(a_state_that_viewers_know_is_not_told_again_after_a_failed_review),
         TEST(a_review_without_subscribers_ends),
         TEST(a_review_without_a_state_is_retried_though_overtaken),
         TEST(a_failed_review_leaves_the_viewers_of_another),
