@@ -61,7 +61,7 @@ static void disk_remember(struct disk_file *file, size_t at, size_t bytes)
     size_t kept = at < file->bytes ? file->bytes - at : 0;
     if (kept > bytes)
         kept = bytes;
-    struct disk_undo *undo = kernel_alloc(sizeof(*undo) + kept);
+    struct disk_undo *undo = kernel_realloc(NULL, sizeof(*undo) + kept); /* not zeroed */
     *undo =
         (struct disk_undo){.next = file->undo, .at = at, .bytes = kept, .file_bytes = file->bytes};
     if (kept > 0)

@@ -2,6 +2,19 @@
 
 #include "kernel/memory.h"
 
+/* Of each place in the heap: children of one place are beside each other, so that few lines of memory are read. */
+enum { EVENT_CHILDREN = 4 };
+
+static size_t event_parent(size_t place)
+{
+    return (place + EVENT_CHILDREN - 2) / EVENT_CHILDREN;
+}
+
+static size_t event_first_child(size_t place)
+{
+    return EVENT_CHILDREN * (place - 1) + 2;
+}
+
 static bool event_is_before(const struct event *left, const struct event *right)
 {
     return left->at_us != right->at_us ? left->at_us < right->at_us : left->order < right->order;
@@ -15,16 +28,26 @@ static void event_put(struct event_queue *queue, size_t place, struct event *eve
 
 static void event_rise(struct event_queue *queue, size_t place, struct event *event)
 {
-    for (; place > 1 && event_is_before(event, queue->heap[place / 2]); place /= 2)
-        event_put(queue, place, queue->heap[place / 2]);
+    for (; place > 1 && event_is_before(event, queue->heap[event_parent(place)]);
+         place = event_parent(place))
+        event_put(queue, place, queue->heap[event_parent(place)]);
     event_put(queue, place, event);
+}
+
+/* The child that happens first. */
+static size_t event_next_child(const struct event_queue *queue, size_t place)
+{
+    size_t first = event_first_child(place), next = first;
+    for (size_t child = first + 1; child < first + EVENT_CHILDREN && child <= queue->count; child++)
+        if (event_is_before(queue->heap[child], queue->heap[next]))
+            next = child;
+    return next;
 }
 
 static void event_sink(struct event_queue *queue, size_t place, struct event *event)
 {
-    for (size_t child; (child = 2 * place) <= queue->count; place = child) {
-        if (child < queue->count && event_is_before(queue->heap[child + 1], queue->heap[child]))
-            child++;
+    for (size_t child; event_first_child(place) <= queue->count; place = child) {
+        child = event_next_child(queue, place);
         if (!event_is_before(queue->heap[child], event))
             break;
         event_put(queue, place, queue->heap[child]);
@@ -41,7 +64,7 @@ void event_cancel(struct event_queue *queue, struct event *event)
     struct event *last = queue->heap[queue->count--];
     if (last == event)
         return;
-    if (place > 1 && event_is_before(last, queue->heap[place / 2]))
+    if (place > 1 && event_is_before(last, queue->heap[event_parent(place)]))
         event_rise(queue, place, last);
     else
         event_sink(queue, place, last);
