@@ -9,6 +9,7 @@
 #include "world/report.h"
 #include "world/trace.h"
 #include "world/world.h"
+#include "world/world_fleet.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -278,6 +279,13 @@ static bool parse_option(struct sim_options *options, int letter, const char *va
     }
 }
 
+/* A scenario of one fault needs a fleet that can have it. */
+static bool has_what_faults_hit(const struct world_options *options)
+{
+    unsigned possible = world_fleet_faults(&options->fleet);
+    return options->fault_kinds == 0 || options->draws_fleet || options->fault_kinds & possible;
+}
+
 static bool parse_options(struct sim_options *options, int argc, char **argv)
 {
     static const struct option OPTIONS[] = {
@@ -306,7 +314,7 @@ static bool parse_options(struct sim_options *options, int argc, char **argv)
     while ((letter = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1)
         if (!parse_option(options, letter, optarg))
             return false;
-    return optind == argc;
+    return optind == argc && has_what_faults_hit(&options->world);
 }
 
 int main(int argc, char **argv)

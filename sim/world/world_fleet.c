@@ -103,13 +103,14 @@ static void draw_fleet(struct world_fleet *fleet)
     fleet->aggregators = random_below(kernel_random(), 3) == 0 ? DRAWN_AGGREGATORS : 0;
 }
 
-/* A fault that hits what the fleet does not have cannot be drawn. */
-static void drop_impossible_faults(struct world_options *options)
+unsigned world_fleet_faults(const struct world_fleet *fleet)
 {
-    if (!options->fleet.has_cluster)
-        options->fault_kinds &= ~(1U << FAULT_REDIS_RESHARDED);
-    if (options->fleet.aggregators == 0)
-        options->fault_kinds &= ~(1U << FAULT_AGGREGATOR_KILLED | 1U << FAULT_AGGREGATOR_PAUSED);
+    unsigned kinds = (1U << FAULT_KIND_COUNT) - 1;
+    if (!fleet->has_cluster)
+        kinds &= ~(1U << FAULT_REDIS_RESHARDED);
+    if (fleet->aggregators == 0)
+        kinds &= ~(1U << FAULT_AGGREGATOR_KILLED | 1U << FAULT_AGGREGATOR_PAUSED);
+    return kinds;
 }
 
 void world_fleet_make(struct world *world)
@@ -117,7 +118,7 @@ void world_fleet_make(struct world *world)
     struct world_fleet *fleet = &world->options.fleet;
     if (world->options.draws_fleet)
         draw_fleet(fleet);
-    drop_impossible_faults(&world->options);
+    world->options.fault_kinds &= world_fleet_faults(fleet);
     trace_line("%s, %zu workers, %zu aggregators", fleet->has_cluster ? "a cluster" : "one Redis",
                fleet->workers, fleet->aggregators);
     make_ledger(world);

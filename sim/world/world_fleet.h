@@ -11,6 +11,9 @@
 /* A machine on the network of the servers. */
 struct machine *world_make_machine(const char *name, uint32_t address);
 
+/* The kinds of faults that can happen to it, as bits. */
+unsigned world_fleet_faults(const struct world_fleet *fleet);
+
 /* Draws what the options leave open, makes all servers and starts them. */
 void world_fleet_make(struct world *world);
 
