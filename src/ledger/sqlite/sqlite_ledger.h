@@ -26,9 +26,9 @@
 
 enum {
     SQLITE_LEDGER_READERS = 2,
-    SQLITE_LEDGER_GROUP_TIME_US = 2000,         /* a group takes no more requests after it */
-    SQLITE_LEDGER_GROUP_MAX = 1024,             /* requests in one transaction */
-    SQLITE_LEDGER_SLICE_IDS = 256,              /* a write that names more ids is done in slices */
+    SQLITE_LEDGER_GROUP_TIME_US = 2000, /* a group takes no more requests after it */
+    SQLITE_LEDGER_GROUP_MAX = 1024,     /* requests in one transaction */
+    SQLITE_LEDGER_SLICE_IDS = 256,      /* a write that names more ids is done in slices */
     /* A log of this length is worth a checkpoint. SQLite's search in the log grows with its repeated pages, so that messages want a
      * short one; an import, which changes random pages, wants a long one. */
     SQLITE_LEDGER_CHECKPOINT_PAGES = 2000,

@@ -210,12 +210,11 @@ static void run_write_group(struct sqlite_thread *thread, struct ledger_request 
 static void checkpoint_log_if_due(struct sqlite_thread *thread)
 {
     struct database *database = &thread->database;
-    int worth_pages = thread->imports ? SQLITE_LEDGER_CHECKPOINT_PAGES_IMPORT
-                                      : SQLITE_LEDGER_CHECKPOINT_PAGES;
+    int worth_pages =
+        thread->imports ? SQLITE_LEDGER_CHECKPOINT_PAGES_IMPORT : SQLITE_LEDGER_CHECKPOINT_PAGES;
     if (database->wal_pages < database->wal_pages_moved)
         database->wal_pages_moved = 0;
-    if (!database->handle ||
-        database->wal_pages - database->wal_pages_moved < worth_pages)
+    if (!database->handle || database->wal_pages - database->wal_pages_moved < worth_pages)
         return;
     database_checkpoint(database, database->wal_pages > SQLITE_LEDGER_CHECKPOINT_PAGES_MAX);
     database->wal_pages_moved = database->wal_pages;
