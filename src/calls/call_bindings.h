@@ -21,10 +21,11 @@ struct call_binding {
         waiting; /* on call_bindings.all; of one that was taken: on call_losses.waiting, or alone */
     struct call_device device;
     struct call call;         /* as it was when the connection was bound */
-    struct call_plane *plane; /* of one that was taken, like the next three (call_losses.h) */
+    struct call_plane *plane; /* of one that was taken, like the next four (call_losses.h) */
     bool is_gone;             /* its connection has ended */
     bool was_missing;         /* the store did not have the call before */
     bool is_claimed;          /* this gateway has declared it, or may have */
+    uint8_t tellings;         /* how often the device was told that the call ended */
     char bytes[];             /* the ids in `device` and `call` */
 };
 

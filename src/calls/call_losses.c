@@ -53,6 +53,20 @@ static bool call_loss_is_callers(const struct call_binding *lost)
 
 /* ---- the end ---- */
 
+/* The device may have no route now. It is told with each run until the end has passed through this gateway. */
+static void call_loss_tell_device(struct call_binding *lost)
+{
+    struct call_plane *plane = lost->plane;
+    bool is_told = call_told_has_ended(plane, lost->device.user_id, lost->call.id);
+    if (is_told || lost->is_gone || lost->tellings == CALL_LOSS_TELLINGS_MAX ||
+        call_loss_is_declared(lost)) {
+        free(lost);
+        return;
+    }
+    lost->tellings++;
+    call_losses_add(plane, lost);
+}
+
 /* Whether the call was answered may not be known here, so `in_call` of both sides is set anew in any case. */
 static void call_loss_tell(struct call_binding *lost)
 {
@@ -68,7 +82,7 @@ static void call_loss_tell(struct call_binding *lost)
         if (!call_loss_is_declared(lost))
             call_sync_user(&plane->sync, call->callee.user_id);
     }
-    free(lost);
+    call_loss_tell_device(lost);
 }
 
 static bool has_no_answer(const struct call_answer *answer)
@@ -117,20 +131,21 @@ static void on_call_loss_declared(void *arg, const struct call_answer *answer)
 
 /* ---- what the store knows ---- */
 
-/* Another gateway told that the call ended. The device may have had no route then. */
-static void call_loss_tell_device(struct call_binding *lost, const struct call *call)
+/* Another gateway told that the call ended, perhaps while the device had no route. */
+static void call_loss_found_ended(struct call_binding *lost, const struct call *call)
 {
-    if (call->state == CALL_ENDED && !lost->is_gone &&
-        !call_told_has_ended(lost->plane, lost->device.user_id, call->id))
-        call_events_ended_for(lost->plane->delivery, call, &lost->device);
-    free(lost);
+    lost->call.state = CALL_ENDED;
+    lost->call.reason = call->reason;
+    call_loss_tell_device(lost);
 }
 
 /* The call that this gateway declared, or may have declared, without an answer; else one that is not lost. */
 static void call_loss_found(struct call_binding *lost, const struct call *call)
 {
-    if (!lost->is_claimed)
-        call_loss_tell_device(lost, call);
+    if (!lost->is_claimed && call->state == CALL_ENDED)
+        call_loss_found_ended(lost, call);
+    else if (!lost->is_claimed)
+        free(lost);
     else if (call->state == CALL_ENDED)
         call_loss_tell(lost);
     else if (call_loss_is_declared(lost) && !lost->is_gone)
@@ -164,6 +179,12 @@ void call_losses_run(struct call_plane *plane)
     size_t count = losses->count < CALL_LOSSES_PER_RUN ? losses->count : CALL_LOSSES_PER_RUN;
     for (; count > 0; count--) {
         struct call_binding *lost = call_losses_next(losses);
+        if (lost->tellings > 0) {
+            if (!call_told_has_ended(plane, lost->device.user_id, lost->call.id))
+                call_events_ended_for(plane->delivery, &lost->call, &lost->device);
+            call_loss_tell_device(lost);
+            continue;
+        }
         call_store_get(plane->store, lost->call.id, lost->device.user_id, on_call_loss_read, lost);
     }
 }

@@ -15,6 +15,8 @@
  *             │                               ▼
  *             └── no answer to any of them   end ──► tell both sides, `in_call`, history
  *
+ * A device that was not told that its call ended (call_told.h) is told with each run, until the event has passed.
+ *
  * The call's id is declared so that of the two sides' gateways one ends the call. The callee's goes first, since it knows
  * that the call was answered; a caller's waits for one run more. Nothing is told while the gateways register their
  * leases again (presence/resync.h), since the parties would have no routes.
@@ -28,7 +30,12 @@
 #include "base/list.h"
 #include "calls/call_bindings.h"
 
-enum { CALL_LOSSES_MAX = 65536, CALL_LOSSES_PER_RUN = 4096 };
+enum {
+    CALL_LOSSES_MAX = 65536,
+    CALL_LOSSES_PER_RUN = 4096,
+    CALL_LOSS_TELLINGS_MAX =
+        16, /* runs within which a device has its route again, with all profiles */
+};
 
 struct call_plane;
 

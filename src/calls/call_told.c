@@ -17,6 +17,7 @@ struct call_ring {
     int64_t since_ms; /* monotonic */
     struct slice user_id;
     struct slice call_id;
+    unsigned tellings; /* how often the user was told that it ended */
     char bytes[];
 };
 
@@ -52,17 +53,10 @@ void call_told_free(struct call_told *told)
 
 /* ---- what passes ---- */
 
-static void call_ring_keep(struct call_ring *ring)
-{
-    struct call_told *told = &ring->plane->told;
-    if (told->ring_count == CALL_TOLD_RINGS_MAX)
-        call_ring_free(call_ring_of(told->rings.next));
-    list_append(&told->rings, &ring->place);
-    told->ring_count++;
-}
-
 static void call_told_add_ring(struct call_plane *plane, struct slice user_id, struct slice call_id)
 {
+    if (user_id.len > USER_ID_BYTES_MAX || call_id.len > CALL_ID_BYTES_MAX)
+        return;
     struct call_ring *ring = malloc(sizeof(*ring) + user_id.len + call_id.len);
     if (!ring)
         return;
@@ -70,7 +64,10 @@ static void call_told_add_ring(struct call_plane *plane, struct slice user_id, s
     *ring = (struct call_ring){.plane = plane, .since_ms = plane->presence->clock->now_ms};
     ring->user_id = slice_copy_to(&at, user_id);
     ring->call_id = slice_copy_to(&at, call_id);
-    call_ring_keep(ring);
+    if (plane->told.ring_count >= CALL_TOLD_RINGS_MAX)
+        call_ring_free(call_ring_of(plane->told.rings.next));
+    list_append(&plane->told.rings, &ring->place);
+    plane->told.ring_count++;
 }
 
 static void call_told_remove_ring(struct call_told *told, struct slice user_id,
@@ -160,21 +157,43 @@ void call_told_note(void *arg, struct slice user_id, struct slice name, struct s
 
 /* ---- calls that ring for too long ---- */
 
+/* Asks again a moment later, before the others. */
+static void call_ring_ask_again(struct call_ring *ring)
+{
+    struct call_told *told = &ring->plane->told;
+    const struct presence_plane *presence = ring->plane->presence;
+    ring->since_ms = presence->clock->now_ms - presence->config->call.ring_timeout_ms;
+    list_append(told->rings.next, &ring->place);
+    told->ring_count++;
+}
+
 /* A call without a record was lost with the store's data. */
+static enum call_reason call_ring_reason(const struct call *found)
+{
+    if (!found)
+        return CALL_REASON_DISCONNECTED;
+    return found->state == CALL_ENDED ? found->reason : CALL_REASON_ANSWERED_ELSEWHERE;
+}
+
+/* The user may have no route now, so the call is kept until the event passes, which removes it, perhaps at once. */
 static void call_ring_end(struct call_ring *ring, const struct call *found)
 {
-    struct call lost = {.id = ring->call_id,
-                        .reason = CALL_REASON_DISCONNECTED,
-                        .caller.user_id = found ? found->caller.user_id : SLICE_NONE,
-                        .callee.user_id = ring->user_id};
-    if (found && found->state == CALL_ENDED)
-        lost.reason = found->reason;
-    else if (found)
-        lost.reason = CALL_REASON_ANSWERED_ELSEWHERE;
-    call_events_ended_for_user(ring->plane->delivery, &lost, ring->user_id,
+    char id[CALL_ID_BYTES_MAX], user[USER_ID_BYTES_MAX];
+    struct delivery *delivery = ring->plane->delivery;
+    struct slice user_id = {memcpy(user, ring->user_id.data, ring->user_id.len), ring->user_id.len};
+    struct call ended = {
+        .id = {memcpy(id, ring->call_id.data, ring->call_id.len), ring->call_id.len},
+        .reason = call_ring_reason(found),
+        .callee.user_id = user_id};
+    if (found)
+        ended.caller.user_id = found->caller.user_id;
+    if (++ring->tellings < CALL_TOLD_TELLINGS_MAX)
+        call_ring_ask_again(ring);
+    else
+        free(ring);
+    call_events_ended_for_user(delivery, &ended, user_id,
                                found && found->state == CALL_ACCEPTED ? &found->callee.conn_id
                                                                       : NULL);
-    free(ring);
 }
 
 static void on_call_ring_read(void *arg, const struct call_answer *answer)
@@ -183,12 +202,12 @@ static void on_call_ring_read(void *arg, const struct call_answer *answer)
     bool rings = answer->result == CALL_DONE && answer->call->state == CALL_RINGING;
     bool is_known = answer->result == CALL_DONE || answer->result == CALL_NOT_FOUND;
     if (rings || !is_known)
-        call_ring_keep(ring);
+        call_ring_ask_again(ring);
     else
         call_ring_end(ring, answer->result == CALL_DONE ? answer->call : NULL);
 }
 
-/* Those that ring still wait for the next run. */
+/* Those that ring still, or were told just now, wait for the next run. */
 void call_told_run(struct call_plane *plane)
 {
     struct call_told *told = &plane->told;

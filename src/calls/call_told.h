@@ -33,6 +33,7 @@ enum {
     CALL_TOLD_RINGS_PER_RUN = 256,
     CALL_TOLD_LATE_MS = 2000, /* after the ring timeout */
     CALL_TOLD_ENDS = 1024,
+    CALL_TOLD_TELLINGS_MAX = 16,
 };
 
 struct call_plane;
