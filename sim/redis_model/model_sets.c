@@ -28,6 +28,17 @@ static void run_sismember(struct model_call *call)
         model_reply_int(call, set && model_member_find(set, call->args[2]));
 }
 
+static void run_smismember(struct model_call *call)
+{
+    bool ok;
+    struct model_value *set = model_call_read(call, 1, MODEL_SET, &ok);
+    if (!ok)
+        return;
+    model_reply_array(call, call->count - 2);
+    for (size_t i = 2; i < call->count; i++)
+        model_reply_int(call, set && model_member_find(set, call->args[i]));
+}
+
 static void run_scard(struct model_call *call)
 {
     model_call_count_members(call, MODEL_SET);
@@ -90,6 +101,7 @@ const struct model_command model_set_commands[] = {
     {"SADD", run_sadd, 3, 0, MODEL_WRITES | MODEL_NEEDS_MEMORY},
     {"SREM", run_srem, 3, 0, MODEL_WRITES},
     {"SISMEMBER", run_sismember, 3, 3, 0},
+    {"SMISMEMBER", run_smismember, 3, 0, 0},
     {"SCARD", run_scard, 2, 2, 0},
     {"SMEMBERS", run_smembers, 2, 2, 0},
     {"SINTER", run_sinter, 2, 0, MODEL_ALL_KEYS},

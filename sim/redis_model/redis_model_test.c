@@ -262,6 +262,7 @@ static const char *const shapes[] = {
     "SADD k m m",
     "SREM k m",
     "SISMEMBER k m",
+    "SMISMEMBER k m m",
     "SCARD k",
     "SMEMBERS k",
     "SINTER k k",

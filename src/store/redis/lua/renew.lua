@@ -56,7 +56,10 @@ if #conns > 0 then
   end
   if not cluster and ARGV[4] ~= '' then
     local key = 'server_connections:' .. ARGV[4]
-    if call('PEXPIRE', key, window) == 0 or pcall('SISMEMBER', key, conns[1]) ~= 1 then -- it was lost
+    local held = call('PEXPIRE', key, window) == 1 and pcall('SMISMEMBER', key, unpack(conns)) or {0}
+    local complete = not held.err
+    for i = 1, #held do complete = complete and held[i] == 1 end
+    if not complete then -- it was lost, or a part of it
       if type(pcall('SADD', key, unpack(conns))) ~= 'number' then
         call('UNLINK', key)
         call('SADD', key, unpack(conns))

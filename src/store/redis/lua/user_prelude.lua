@@ -158,7 +158,9 @@ end
 -- have expired, too, and their gateways renew them before a reaper may come.
 local function settle_leases(is_reaper)
   local live, seen = call('ZCARD', user_leases), nil
-  if call('SCARD', user_connections) ~= live or (call('HLEN', user_lease_counts) > 0) ~= (live > 0)
+  local counts = call('HLEN', user_lease_counts)
+  if call('SCARD', user_connections) ~= live or (counts > 0) ~= (live > 0)
+    or live > 0 and counts - call('HEXISTS', user_lease_counts, 'idle') ~= call('SCARD', user_servers)
     or (call('HGET', user_presence, 'device_count') or '0') ~= tostring(live) then
     seen = survey_leases()
   end

@@ -329,17 +329,77 @@ static void renew_and_close(struct state_pair *pair, struct redis_server *paused
     state_pair_await(pair);
 }
 
+static const char *has_connection(struct state_pair *pair, const char *conn)
+{
+    struct slice key = SLICE("server_connections:gw-1");
+    return redis_fleet_ask(&pair->fleet, key, REDIS_ARGS(SLICE("SISMEMBER"), key, slice_of(conn)));
+}
+
+static struct slice alice_key(const struct state_pair *pair, const char *name, char out[64])
+{
+    int len = snprintf(out, 64, pair->fleet.cluster ? "%s:{alice}" : "%s:alice", name);
+    return (struct slice){out, (size_t)len};
+}
+
+/* Found by the simulator: redis_evicts, seed 2. */
+static void lost_servers_of_a_user_are_restored_by_the_first_gateway_that_notices(void **state)
+{
+    struct state_pair *pair = *state;
+    char text[64];
+    struct slice key = alice_key(pair, "user_servers", text);
+    assert_int_equal(state_pair_open(pair, pair->first, SLICE("alice"), 1), 1);
+    assert_int_equal(state_pair_open(pair, pair->first, SLICE("alice"), 2), 0);
+    assert_int_equal(state_pair_open(pair, pair->second, SLICE("alice"), 3), 0);
+    redis_fleet_ask(&pair->fleet, key, REDIS_ARGS(SLICE("DEL"), key));
+    assert_true(renew_is_lost(pair, pair->first, SLICE("alice"), 1));
+    assert_int_equal(state_pair_open_again(pair, pair->first, SLICE("alice"), 1), 0);
+    assert_string_equal(redis_fleet_ask(&pair->fleet, key, REDIS_ARGS(SLICE("SCARD"), key)), "2");
+    assert_false(renew_is_lost(pair, pair->second, SLICE("alice"), 3));
+}
+
+/* Found by the simulator: redis_evicts, seed 11. */
+static void lease_whose_list_is_lost_is_closed(void **state)
+{
+    struct state_pair *pair = *state;
+    char text[64], conn[ULID_TEXT_LEN + 1] = {0};
+    struct ulid id = state_pair_connection(1);
+    struct slice key = alice_key(pair, "user_connections", text);
+    ulid_write(conn, &id);
+    assert_int_equal(state_pair_open(pair, pair->first, SLICE("alice"), 1), 1);
+    redis_fleet_settle(&pair->fleet, 2);
+    redis_fleet_ask(&pair->fleet, key, REDIS_ARGS(SLICE("DEL"), key));
+    assert_int_equal(state_pair_close(pair, pair->first, SLICE("alice"), 1), 1);
+    assert_int_equal(status_of(pair, SLICE("alice")), PRESENCE_OFFLINE);
+    redis_fleet_settle(&pair->fleet, 2);
+    assert_string_equal(has_connection(pair, conn), "0");
+}
+
+/* Renewals that come together find each connection that is missing, whichever it is. */
+static void lost_part_of_the_set_of_connections_is_restored(void **state)
+{
+    struct state_pair *pair = *state;
+    char conn[ULID_TEXT_LEN + 1] = {0};
+    struct slice key = SLICE("server_connections:gw-1");
+    struct lease_renewal renewals[] = {
+        {.conn_id = state_pair_connection(1), .user_id = SLICE("alice")},
+        {.conn_id = state_pair_connection(2), .user_id = SLICE("alice")}};
+    assert_int_equal(state_pair_open(pair, pair->first, SLICE("alice"), 1), 1);
+    assert_int_equal(state_pair_open(pair, pair->first, SLICE("alice"), 2), 0);
+    redis_fleet_settle(&pair->fleet, 2);
+    ulid_write(conn, &renewals[1].conn_id);
+    redis_fleet_ask(&pair->fleet, key, REDIS_ARGS(SLICE("SREM"), key, slice_of(conn)));
+    pair->waiting = 1;
+    state_renew(pair->first, renewals, 2, on_renewal_count, pair);
+    state_pair_await(pair);
+    redis_fleet_settle(&pair->fleet, 2);
+    assert_string_equal(has_connection(pair, conn), "1");
+}
+
 static bool is_every_server_back(void *arg)
 {
     const struct state_pair *pair = arg;
     return pair->returned >=
            REDIS_FLEET_CLIENTS * (pair->fleet.cluster ? REDIS_CLUSTER_MASTERS : 1);
-}
-
-static const char *has_connection(struct state_pair *pair, const char *conn)
-{
-    struct slice key = SLICE("server_connections:gw-1");
-    return redis_fleet_ask(&pair->fleet, key, REDIS_ARGS(SLICE("SISMEMBER"), key, slice_of(conn)));
 }
 
 /* A server that serves again may have lost the end of a lease. Renewals would keep the set with the connection for ever. */
@@ -475,6 +535,9 @@ static int run(bool cluster)
         TEST(foreign_values_are_removed_and_counted),
         TEST(close_waits_for_an_open_whose_script_must_be_sent),
         TEST(servers_that_return_make_the_set_of_connections_anew),
+        TEST(lost_servers_of_a_user_are_restored_by_the_first_gateway_that_notices),
+        TEST(lease_whose_list_is_lost_is_closed),
+        TEST(lost_part_of_the_set_of_connections_is_restored),
     };
     const struct CMUnitTest cluster_tests[] = {
         TEST(connection_closed_during_its_renewal_is_removed),
