@@ -3,7 +3,8 @@
 --
 -- ARGV: lease window in ms, offline grace in ms, the end of the names of the lease index and of the sets of users who
 -- are online or in a call; then the script's own arguments. Users are written as in keys: in braces on a cluster.
--- KEYS[1] is a key of the (first) user, or the lease index.
+-- KEYS[1] is a key of the (first) user, or the lease index. On a cluster KEYS[2] never exists: as long as the slot moves to
+-- another server, key by key, Redis refuses the script.
 --
 -- A single server has one index and one set of each kind, and the end of their names is ''. On a cluster each slot has
 -- its own, ':{<tag>}', so that a step updates them together with the user's keys. Only the sets of gateways'

@@ -65,7 +65,7 @@ void redis_state_run(struct redis_state *state, enum redis_state_script script,
                      redis_reply_done done, void *arg)
 {
     struct slice all[ARGUMENTS_FIRST + REDIS_STATE_ARGUMENTS_MAX];
-    char key[REDIS_KEY_BYTES_MAX], suffix[REDIS_STATE_SUFFIX_LEN];
+    char key[REDIS_KEY_BYTES_MAX], moving[REDIS_KEY_BYTES_MAX], suffix[REDIS_STATE_SUFFIX_LEN];
     assert(count <= REDIS_STATE_ARGUMENTS_MAX);
     memcpy(all, state->first_arguments, sizeof(state->first_arguments));
     struct slice first = redis_key_user(&state->keys, key, "user_connections:", key_user, "");
@@ -73,7 +73,8 @@ void redis_state_run(struct redis_state *state, enum redis_state_script script,
         state->keys.cluster ? redis_state_shard_suffix(suffix, redis_slot(first)) : SLICE("");
     if (count)
         memcpy(all + ARGUMENTS_FIRST, arguments, count * sizeof(*arguments));
-    redis_state_eval(state, script, REDIS_ARGS(first),
+    const struct slice keys[] = {first, redis_state_moving_key(state, moving, redis_slot(first))};
+    redis_state_eval(state, script, (struct redis_args){keys, state->keys.cluster ? 2 : 1},
                      (struct redis_args){all, ARGUMENTS_FIRST + count}, done, arg);
 }
 

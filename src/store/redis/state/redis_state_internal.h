@@ -330,6 +330,12 @@ void redis_state_add_connection(struct redis_state *state, struct slice gateway,
 void redis_state_remove_connection(struct redis_state *state, struct slice gateway,
                                    struct slice conn);
 
+/* The key of a slot that never exists. A script that names it as its second key is refused (TRYAGAIN) while the slot moves
+ * from one server to another, key by key, and is tried again: on either server it would miss keys, take a user for offline,
+ * or write what the other server has. Without a cluster there is none. */
+struct slice redis_state_moving_key(const struct redis_state *state, char out[REDIS_KEY_BYTES_MAX],
+                                    unsigned shard);
+
 /* Writes the owner of a connection, for REDIS_STATE_OWNER_MS. */
 void redis_state_write_owner(struct redis_state *state, struct slice conn, struct slice user);
 enum { REDIS_STATE_OWNER_MS = 3600 * 1000 };

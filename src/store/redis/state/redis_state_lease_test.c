@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -395,6 +396,120 @@ static void lost_part_of_the_set_of_connections_is_restored(void **state)
     assert_string_equal(has_connection(pair, conn), "1");
 }
 
+/* A slot that moves from one server to another, key by key. */
+struct moving_slot {
+    const struct redis_server *from, *to;
+    char slot[8];
+    char from_id[REDIS_SERVER_REPLY_MAX], to_id[REDIS_SERVER_REPLY_MAX];
+};
+
+static void set_slot(const struct redis_server *server, const struct moving_slot *moving,
+                     const char *state, const char *id)
+{
+    redis_server_expect(server, "OK", "CLUSTER", "SETSLOT", moving->slot, state, id, NULL);
+}
+
+static void begin_moving(struct moving_slot *moving, struct state_pair *pair, const char *key)
+{
+    unsigned slot = redis_slot(slice_of(key)), owner = slot * REDIS_CLUSTER_MASTERS / REDIS_SLOTS;
+    moving->from = &pair->fleet.servers[owner];
+    moving->to = &pair->fleet.servers[(owner + 1) % REDIS_CLUSTER_MASTERS];
+    snprintf(moving->slot, sizeof(moving->slot), "%u", slot % REDIS_SLOTS);
+    redis_cluster_id(moving->from, moving->from_id);
+    redis_cluster_id(moving->to, moving->to_id);
+    set_slot(moving->to, moving, "IMPORTING", moving->from_id);
+    set_slot(moving->from, moving, "MIGRATING", moving->to_id);
+}
+
+static void move_key(const struct moving_slot *moving, const char *key)
+{
+    char port[8];
+    snprintf(port, sizeof(port), "%u", moving->to->port);
+    redis_server_expect(moving->from, "OK", "MIGRATE", "127.0.0.1", port, key, "0", "1000", NULL);
+}
+
+/* Moves the keys that are left, one by one. */
+static void end_moving(const struct moving_slot *moving)
+{
+    char keys[REDIS_SERVER_REPLY_MAX];
+    for (;;) {
+        redis_server_ask(moving->from, keys, "CLUSTER", "GETKEYSINSLOT", moving->slot, "1", NULL);
+        keys[strcspn(keys, " ")] = 0;
+        if (!*keys)
+            break;
+        move_key(moving, keys);
+    }
+    set_slot(moving->to, moving, "NODE", moving->to_id);
+    set_slot(moving->from, moving, "NODE", moving->to_id);
+}
+
+/* Returns the name of a user whose slot is the one of "{alice}". */
+static struct slice find_neighbour(char out[32])
+{
+    char key[48];
+    for (unsigned i = 0;; i++) {
+        int len = snprintf(out, 32, "user-%u", i);
+        snprintf(key, sizeof(key), "{%s}", out);
+        if (redis_slot(slice_of(key)) == redis_slot(SLICE("{alice}")))
+            return (struct slice){out, (size_t)len};
+    }
+}
+
+static void on_presence_kept(void *arg, enum state_status status, const struct presence *presences,
+                             size_t count)
+{
+    struct state_pair *pair = arg;
+    pair->waiting--;
+    assert_int_equal(status, STATE_OK);
+    assert_int_equal(count, 1);
+    pair->transition.presence.status = presences[0].status;
+}
+
+static void on_nobody_reaped(void *arg, enum state_status status,
+                             const struct state_transition *transitions, size_t count)
+{
+    (void)status, (void)transitions;
+    ((struct state_pair *)arg)->waiting--;
+    assert_int_equal(count, 0);
+}
+
+static void on_opened_while_moving(void *arg, enum state_status status,
+                                   const struct state_transition *transition)
+{
+    ((struct state_pair *)arg)->waiting--;
+    assert_int_equal(status, STATE_OK);
+    assert_true(transition->changed);
+}
+
+/* What is asked meanwhile waits: nobody is taken for offline, nobody is refused, and no key is on both servers. */
+static void operations_wait_while_the_slot_moves(void **state)
+{
+    struct state_pair *pair = *state;
+    struct moving_slot moving;
+    char name[32];
+    const struct slice alice = SLICE("alice");
+    const struct lease lease = {.conn_id = state_pair_connection(7),
+                                .user_id = find_neighbour(name),
+                                .device_id = SLICE("phone"),
+                                .gateway_id = SLICE("gw-1")};
+    struct lease_renewal renewal = {.conn_id = state_pair_connection(1), .user_id = alice};
+    assert_int_equal(state_pair_open(pair, pair->first, alice, 1), 1);
+    begin_moving(&moving, pair, "{alice}");
+    move_key(&moving, "user_presence:{alice}");
+    move_key(&moving, "user_connections:{alice}");
+    pair->waiting = 4;
+    state_renew(pair->first, &renewal, 1, on_renewal_count, pair);
+    state_reap(pair->second, 8, on_nobody_reaped, pair);
+    state_read(pair->second, &alice, 1, on_presence_kept, pair);
+    state_open(pair->first, &lease, on_opened_while_moving, pair);
+    state_pair_pass(pair, 300);
+    end_moving(&moving);
+    state_pair_await(pair);
+    assert_int_equal(pair->transition.presence.status, PRESENCE_ONLINE);
+    assert_false(renew_is_lost(pair, pair->first, alice, 1));
+    assert_int_equal(state_pair_close(pair, pair->first, alice, 1), 1);
+}
+
 static bool is_every_server_back(void *arg)
 {
     const struct state_pair *pair = arg;
@@ -543,6 +658,7 @@ static int run(bool cluster)
         TEST(connection_closed_during_its_renewal_is_removed),
         TEST(connection_closed_before_its_renewal_is_removed),
         TEST(lease_whose_close_overtakes_its_open_is_reaped),
+        TEST(operations_wait_while_the_slot_moves),
     };
     const struct CMUnitTest single_server_tests[] = {
         TEST(pause_of_redis_turns_nobody_offline),

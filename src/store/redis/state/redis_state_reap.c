@@ -157,15 +157,16 @@ static void on_reap_script_reply(void *arg, const struct resp_value *reply)
 static void send_reap_look(struct redis_reap_pass *pass, unsigned shard, size_t max)
 {
     char key[REDIS_KEY_BYTES_MAX], limit[REDIS_STATE_NUMBER_MAX], not_after[REDIS_STATE_NUMBER_MAX];
-    char suffix[REDIS_STATE_SUFFIX_LEN];
+    char suffix[REDIS_STATE_SUFFIX_LEN], moving[REDIS_KEY_BYTES_MAX];
     struct redis_state *state = pass->state;
+    const struct slice keys[] = {redis_state_set_key(state, key, "presence:v_heartbeat", shard),
+                                 redis_state_moving_key(state, moving, shard)};
     struct reap_look *look = pass->free_looks[--pass->free_count];
     *look = (struct reap_look){pass, shard, max, reap_not_after_ms(state)};
     pass->reserved += max;
     pass->waiting++;
     redis_state_eval(
-        state, REDIS_STATE_REAP,
-        REDIS_ARGS(redis_state_set_key(state, key, "presence:v_heartbeat", shard)),
+        state, REDIS_STATE_REAP, (struct redis_args){keys, state->keys.cluster ? 2 : 1},
         REDIS_ARGS(state->first_arguments[0], state->first_arguments[1],
                    state->keys.cluster ? redis_state_shard_suffix(suffix, shard) : SLICE(""),
                    redis_state_number(limit, (int64_t)max),

@@ -30,6 +30,12 @@ struct slice redis_state_set_key(const struct redis_state *state, char out[REDIS
     return state->keys.cluster ? redis_state_shard_key(out, name, shard) : slice_of(name);
 }
 
+struct slice redis_state_moving_key(const struct redis_state *state, char out[REDIS_KEY_BYTES_MAX],
+                                    unsigned shard)
+{
+    return state->keys.cluster ? redis_state_shard_key(out, "presence:moving", shard) : SLICE_NONE;
+}
+
 void redis_state_write_owner(struct redis_state *state, struct slice conn, struct slice user)
 {
     char key[REDIS_KEY_BYTES_MAX], ttl[REDIS_STATE_NUMBER_MAX];
