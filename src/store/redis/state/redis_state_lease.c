@@ -223,6 +223,14 @@ static void run_settle_script(struct lease_operation *operation)
                     sizeof(arguments) / sizeof(arguments[0]), on_lease_transition, operation);
 }
 
+/* Returns a number above all before: microseconds that do not follow steps of the wall clock. */
+static int64_t number_request(struct redis_state *state)
+{
+    int64_t us = (state->started_ms + state->options.loop->clock.now_ms) * 1000;
+    state->request_number = us > state->request_number ? us : state->request_number + 1;
+    return state->request_number;
+}
+
 static void run_lease_script(struct lease_operation *operation)
 {
     if (operation->verb == LEASE_OPEN) {
@@ -241,6 +249,7 @@ static void run_lease_script(struct lease_operation *operation)
     struct slice flag = operation->flag ? SLICE("1") : SLICE("0");
     struct slice user_id = operation->lease.user_id;
     struct slice user = redis_state_user_name(state, name, user_id);
+    char request[REDIS_STATE_NUMBER_MAX];
     if (operation->verb == LEASE_SET_CALL) {
         const struct slice arguments[] = {user, flag};
         redis_state_run(state, REDIS_STATE_IN_CALL, user_id, arguments, 2, on_lease_transition,
@@ -248,9 +257,10 @@ static void run_lease_script(struct lease_operation *operation)
     } else {
         bool closes = operation->verb == LEASE_CLOSE;
         const struct slice arguments[] = {user, lease_operation_conn(operation),
-                                          closes ? redis_state_gateway_id(state) : flag};
-        redis_state_run(state, closes ? REDIS_STATE_CLOSE : REDIS_STATE_IDLE, user_id, arguments, 3,
-                        on_lease_transition, operation);
+                                          closes ? redis_state_gateway_id(state) : flag,
+                                          redis_state_number(request, number_request(state))};
+        redis_state_run(state, closes ? REDIS_STATE_CLOSE : REDIS_STATE_IDLE, user_id, arguments,
+                        closes ? 3 : 4, on_lease_transition, operation);
     }
 }
 

@@ -396,6 +396,36 @@ static void lost_part_of_the_set_of_connections_is_restored(void **state)
     assert_string_equal(has_connection(pair, conn), "1");
 }
 
+static int set_idle(struct state_pair *pair, bool idle)
+{
+    struct ulid id = state_pair_connection(1);
+    pair->waiting = 1;
+    state_set_idle(pair->first, SLICE("alice"), &id, idle, on_transition_count, pair);
+    state_pair_await(pair);
+    return status_of(pair, SLICE("alice"));
+}
+
+/* A request that was written to a connection which was cut arrives after the next one. */
+static void idle_that_comes_late_changes_nothing(void **state)
+{
+    struct state_pair *pair = *state;
+    char text[REDIS_SERVER_REPLY_MAX], number[32];
+    assert_int_equal(state_pair_open(pair, pair->first, SLICE("alice"), 1), 1);
+    assert_int_equal(set_idle(pair, true), PRESENCE_AWAY);
+    assert_int_equal(set_idle(pair, false), PRESENCE_ONLINE);
+    struct slice key = redis_fleet_find(&pair->fleet, "connection:*", text);
+    struct slice field = SLICE("idle_request");
+    long long last =
+        atoll(redis_fleet_ask(&pair->fleet, key, REDIS_ARGS(SLICE("HGET"), key, field)));
+    assert_true(last > 0);
+    snprintf(number, sizeof(number), "%lld", last + 10000000); /* as if a later one had run */
+    redis_fleet_ask(&pair->fleet, key, REDIS_ARGS(SLICE("HSET"), key, field, slice_of(number)));
+    assert_int_equal(set_idle(pair, true), PRESENCE_ONLINE);
+    snprintf(number, sizeof(number), "%lld", last + 100000000); /* of another clock */
+    redis_fleet_ask(&pair->fleet, key, REDIS_ARGS(SLICE("HSET"), key, field, slice_of(number)));
+    assert_int_equal(set_idle(pair, true), PRESENCE_AWAY);
+}
+
 /* A slot that moves from one server to another, key by key. */
 struct moving_slot {
     const struct redis_server *from, *to;
@@ -652,6 +682,7 @@ static int run(bool cluster)
         TEST(servers_that_return_make_the_set_of_connections_anew),
         TEST(lost_servers_of_a_user_are_restored_by_the_first_gateway_that_notices),
         TEST(lease_whose_list_is_lost_is_closed),
+        TEST(idle_that_comes_late_changes_nothing),
         TEST(lost_part_of_the_set_of_connections_is_restored),
     };
     const struct CMUnitTest cluster_tests[] = {
