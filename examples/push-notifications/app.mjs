@@ -18,7 +18,7 @@ function isGenuine(headers, body) {
 async function notify({ id, type, data }) {
   const push = (user, title, text) =>
     fetch(process.env.PUSH_URL, { method: 'POST', body: JSON.stringify({ id: `${id}:${user}`, user, title, text }) });
-  if (type === 'message.undelivered')
+  if (type === 'message.undelivered' && !data.deleted)
     await Promise.all(data.user_ids.map((user) => push(user, data.sender_id, data.body)));
   else if (type === 'call.missed')
     await push(data.to, 'Missed call', `${data.from} called`);

@@ -47,7 +47,6 @@ static void write_message_event(struct buffer *out, const struct ledger_request 
     json_write_key_string(out, SLICE("message_id"), outcome->message_id);
     json_write_key_int(out, SLICE("sequence"), (int64_t)outcome->sequence);
     write_event_actor(out, SLICE("sender_id"), input->user);
-    json_write_key_string(out, SLICE("body"), input->text);
     write_event_time(out, SLICE("sent_at"), outcome->sent_at_ms);
 }
 
@@ -140,6 +139,7 @@ static void derive_message_events(struct event_derivation *derivation)
         return;
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
         if (begin_event(derivation, types[i], request->input.chat)) {
+            derivation->events[derivation->count].sequence = request->outcome.append.sequence;
             write_message_event(&derivation->data, request);
             end_event(derivation);
         }

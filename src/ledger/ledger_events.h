@@ -13,6 +13,9 @@
  *               ▲                                └──given up──► ledger_events_bury(): a dead letter
  *               └───────────── ledger_dead_events_replay() ◄───────────┘
  *
+ * An event of a message names the message and does not hold its body: that is read from the message when the event is listed. So a
+ * message that is deleted or erased loses its body in all events that wait, and in all dead letters; the events themselves stay.
+ *
  * Order: events of one subject (a chat, or a user) are listed in the order in which their acts took effect.
  *
  * A queue has at most one holder, who alone sends what is in it. There is no clock in a lease: its version grows with every renewal, and
@@ -75,8 +78,10 @@ struct ledger_event {
     enum ledger_event_type type;
     struct slice subject; /* a chat, or a user: its events are ordered */
     int64_t time_ms;
-    struct slice data;   /* a JSON object */
+    struct slice data;   /* a JSON object; of a message without its body */
     struct slice reason; /* of a dead letter only */
+    uint64_t sequence; /* of the message in the chat that is the subject; 0: not about a message */
+    struct slice body; /* of that message; empty if it is deleted, and of a dead letter */
 };
 
 struct ledger_events_outcome {

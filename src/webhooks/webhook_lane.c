@@ -79,6 +79,13 @@ void webhook_lane_free(struct webhook_lane *lane)
 
 /* ---- choosing ---- */
 
+/* Returns whether the event must be read again before it is sent. */
+static bool is_event_stale(const struct webhook_lane *lane, const struct webhook_event *event)
+{
+    int64_t age_ms = lane->parts.loop->clock.now_ms - event->read_at_ms;
+    return event->body.len && age_ms > WEBHOOK_READ_AGE_MAX_MS;
+}
+
 /* Chooses the first events that may be sent now, in order: behind one that has to wait, those of the same subject wait too. Subjects are
  * told apart by a few bits of their hash, so some wait without need. Returns when to look again. */
 static int64_t choose_batch(struct webhook_lane *lane)
@@ -87,6 +94,7 @@ static int64_t choose_batch(struct webhook_lane *lane)
     int64_t now_ms = lane->parts.loop->clock.now_ms, look_at_ms = INT64_MAX;
     size_t bytes = 0;
     lane->in_flight_count = 0;
+    lane->must_read = false;
     for (struct list *at = lane->events.next; at != &lane->events; at = at->next) {
         struct webhook_event *event = lane_event_of(at);
         bool *holds = &held[event->order_hash % HELD_SLOTS];
@@ -102,7 +110,11 @@ static int64_t choose_batch(struct webhook_lane *lane)
             *holds = true; /* it goes alone, with the next request */
             continue;
         }
-        bytes += event->data.len;
+        if (is_event_stale(lane, event)) {
+            *holds = lane->must_read = true;
+            continue;
+        }
+        bytes += event->data.len + event->body.len;
         if (lane->in_flight_count == lane->batch_limit ||
             (lane->in_flight_count && bytes > WEBHOOK_BATCH_BYTES_MAX))
             break;

@@ -10,6 +10,9 @@
  * found: it is then tried alone, with a back-off of its own, and holds up only the events of its own chat or user. While an endpoint
  * gives no answer, the whole lane waits. So events of one subject are taken in their order, whatever fails.
  *
+ * An event whose message was read more than WEBHOOK_READ_AGE_MAX_MS ago waits until it was read again (`must_read`), so that the body
+ * of a message that was deleted meanwhile does not leave.
+ *
  * The lane owns the events it has; its owner gets them back with on_taken() and on_given_up(), frees them or keeps them. One thread.
  */
 #ifndef ROLLCALL_WEBHOOKS_WEBHOOK_LANE_H
@@ -26,6 +29,7 @@ enum {
     WEBHOOK_BATCH_BYTES_MAX = 1024 * 1024, /* of one request's body; a larger event goes alone */
     WEBHOOK_BATCH_EVENTS_MAX = 1000,
     WEBHOOK_ANSWER_BYTES_MAX = 64 * 1024,
+    WEBHOOK_READ_AGE_MAX_MS = 5000,
     WEBHOOK_BACKOFF_MIN_MS = 500,
     WEBHOOK_BACKOFF_MAX_MS = 60000,
     WEBHOOK_BACKOFF_ALIVE_MS =
@@ -62,6 +66,7 @@ struct webhook_lane {
     int64_t taken_at_ms; /* the last request that succeeded, or the opening */
     uint32_t batch_limit;
     int64_t wait_until_ms;
+    bool must_read; /* an event is due whose message was read too long ago */
     struct wheel_timer timer;
 };
 

@@ -109,7 +109,7 @@ static struct list *find_position(struct webhook_queue *queue, struct list *at,
     return at;
 }
 
-/* Adds what is not there yet. Both are in the same order, except that events may have appeared late. */
+/* Adds what is not there yet, and refreshes what is. Both are in the same order, except that events may have appeared late. */
 static void merge_listed_events(struct webhook_queue *queue,
                                 const struct ledger_events_outcome *outcome)
 {
@@ -117,10 +117,11 @@ static void merge_listed_events(struct webhook_queue *queue,
     for (size_t i = 0; i < outcome->count; i++) {
         struct list *found = find_position(queue, at, outcome->events[i].position);
         if (found != &queue->lane.events) {
+            webhook_event_refresh(queue_event_of(found), &outcome->events[i], queue->listed_at_ms);
             at = found->next;
             continue;
         }
-        struct webhook_event *event = webhook_event_make(&outcome->events[i], queue_now_ms(queue));
+        struct webhook_event *event = webhook_event_make(&outcome->events[i], queue->listed_at_ms);
         if (!event)
             return; /* they are listed again */
         if (queue->parts.store)
@@ -143,11 +144,21 @@ static void on_events_listed(void *arg, const struct ledger_events_outcome *outc
     webhook_queue_proceed(queue);
 }
 
+/* While the endpoint fails, events are listed for the metrics only. */
+static bool is_listing_due(const struct webhook_queue *queue)
+{
+    int64_t now_ms = queue_now_ms(queue), age_ms = now_ms - queue->listed_at_ms;
+    if (queue->lane.must_read)
+        return age_ms >= WEBHOOK_TICK_MS_MAX;
+    if (queue->lane.wait_until_ms > now_ms)
+        return age_ms >= WEBHOOK_READ_AGE_MAX_MS;
+    return queue->has_more || age_ms >= queue->parts.config->webhooks.batch_ms;
+}
+
 static void list_more_events(struct webhook_queue *queue)
 {
-    int64_t period_ms = queue->parts.config->webhooks.batch_ms;
-    bool is_due = queue->has_more || queue_now_ms(queue) - queue->listed_at_ms >= period_ms;
-    if (!queue->is_held || !is_due || queue->lane.count > WEBHOOK_WINDOW_MAX / 2)
+    bool has_space = queue->lane.count <= WEBHOOK_WINDOW_MAX / 2;
+    if (!queue->is_held || !is_listing_due(queue) || !(has_space || queue->lane.must_read))
         return;
     queue->is_listing = true;
     queue->listed_at_ms = queue_now_ms(queue);

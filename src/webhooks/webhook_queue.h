@@ -8,6 +8,8 @@
  * At most WEBHOOK_WINDOW_MAX events are in memory; the others wait in the ledger. One operation of each kind is under way at a time, and
  * never a listing together with a removal, so that what was taken is not listed again.
  *
+ * While the endpoint fails, events are listed less often; before the next try what waits is read again if it is old (webhook_lane.h).
+ *
  * An event is removed after the endpoint has taken it, so it is sent at least once. One thread.
  */
 #ifndef ROLLCALL_WEBHOOKS_WEBHOOK_QUEUE_H

@@ -1,4 +1,5 @@
 /* A queue of a scripted ledger, with a scripted endpoint, on virtual time. */
+#include "base/container.h"
 #include "support/script_ledger.h"
 #include "support/script_server.h"
 #include "webhooks/webhook_queue.h"
@@ -309,6 +310,61 @@ static void an_event_is_sent_again_only_if_its_removal_was_not_needed(void **sta
     assert_int_equal(f->server.request_count, 4);
 }
 
+static void shelve_message(struct fixture *f, const char *position, const char *chat,
+                           const char *body)
+{
+    shelve(f, position, chat);
+    f->shelf.events[f->shelf.count - 1].sequence = 1;
+    f->shelf.events[f->shelf.count - 1].body = slice_of(body);
+}
+
+static const char *find_event_id(const char *request)
+{
+    return strstr(request, "\"id\":\"evt_");
+}
+
+static void an_event_has_the_body_of_its_message_at_the_end_of_its_data(void **state)
+{
+    struct fixture *f = *state;
+    shelve_message(f, "1", "c", "he \"said\"");
+    script_server_then(&f->server, TAKEN);
+    webhook_queue_start(&f->queue);
+    assert_true(turn_until(f, is_shelf_empty));
+    assert_non_null(strstr(f->server.requests[0],
+                           "\"data\":{\"chat_id\":\"c\",\"body\":\"he \\\"said\\\"\"}}]}"));
+}
+
+static bool has_failed(struct fixture *f)
+{
+    return read_metric(&f->metrics, METRIC_WEBHOOKS_FAILED) >= 1;
+}
+
+/* The message is deleted while its event waits for the next try, long before events would be listed again. */
+static void the_body_of_a_deleted_message_is_not_sent_again(void **state)
+{
+    struct fixture *f = *state;
+    f->config.webhooks.batch_ms = 50000;
+    shelve_message(f, "1", "c", "secret");
+    script_server_then(&f->server, REFUSED);
+    webhook_queue_start(&f->queue);
+    assert_true(turn_until(f, has_failed));
+    int64_t failed_at_ms = f->loop.clock.now_ms;
+    f->shelf.events[0].body = SLICE("");
+    CONTAINER_OF(f->queue.lane.events.next, struct webhook_event, item)->read_at_ms -=
+        WEBHOOK_READ_AGE_MAX_MS;
+    script_server_then(&f->server, TAKEN);
+    assert_true(turn_until(f, is_shelf_empty));
+    const char *const *requests =
+        (const char *const[]){f->server.requests[0], f->server.requests[1]};
+    assert_int_equal(f->server.request_count, 2);
+    assert_true(f->loop.clock.now_ms - failed_at_ms < 10000);
+    assert_non_null(strstr(requests[0], "\"body\":\"secret\""));
+    assert_null(strstr(requests[1], "secret"));
+    assert_non_null(strstr(requests[1], "\"data\":{\"chat_id\":\"c\",\"deleted\":true}}]}"));
+    assert_memory_equal(find_event_id(requests[0]), find_event_id(requests[1]),
+                        sizeof("\"id\":\"") - 1 + WEBHOOK_EVENT_ID_BYTES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -325,6 +381,10 @@ int main(void)
             tear_down),
         cmocka_unit_test_setup_teardown(an_event_is_sent_again_only_if_its_removal_was_not_needed,
                                         set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_event_has_the_body_of_its_message_at_the_end_of_its_data,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_body_of_a_deleted_message_is_not_sent_again, set_up,
+                                        tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,6 +34,7 @@ struct harness {
     char events[HARNESS_EVENTS_MAX][LEDGER_EVENT_POSITION_BYTES_MAX + 1]; /* listed last */
     size_t event_count;
     bool shows_data;      /* of the events that are listed */
+    bool shows_bodies;    /* and the sequences of their messages */
     uint64_t queue_count; /* see harness_event_queue() */
     uint64_t queue_dropped;
     unsigned answers;
@@ -154,7 +155,7 @@ const char *harness_keys(struct harness *harness);
 
 const char *harness_dead_letters(struct harness *harness);
 const char *harness_replay(struct harness *harness, const char *chat, uint64_t sequence);
-/* Each event as type@time:subject, with its data if `shows_data`; dead letters with (queue reason). `first` and `count` choose
+/* Each event as type@time:subject, with its data if `shows_data` and #sequence:body if `shows_bodies`; dead letters with (queue reason). `first` and `count` choose
  * among those that were listed last. */
 const char *harness_call_event(struct harness *harness, enum ledger_event_type type, const char *id,
                                const char *caller, const char *callee);

@@ -14,6 +14,9 @@ static void write_events(void *arg, const struct ledger_events_outcome *outcome)
                     (long long)event->time_ms, SLICE_FORMAT(event->subject));
         if (harness->shows_data)
             harness_add(harness, "%.*s", SLICE_FORMAT(event->data));
+        if (harness->shows_bodies)
+            harness_add(harness, "#%llu:%.*s", (unsigned long long)event->sequence,
+                        SLICE_FORMAT(event->body));
         if (event->queue.len)
             harness_add(harness, "(%.*s %.*s)", SLICE_FORMAT(event->queue),
                         SLICE_FORMAT(event->reason));

@@ -70,6 +70,10 @@
     X(acts_without_effect_are_no_events)                                                           \
     X(acts_make_no_events_without_queues)                                                          \
     X(events_have_the_fields_of_their_pushes)                                                      \
+    X(events_have_the_bodies_of_their_messages)                                                    \
+    X(events_of_one_message_have_the_same_body)                                                    \
+    X(events_lose_the_body_of_a_deleted_message)                                                   \
+    X(events_lose_the_bodies_of_an_erased_user)                                                    \
     X(events_of_one_chat_are_in_order)                                                             \
     X(events_are_removed_one_by_one)                                                               \
     X(events_that_were_given_up_can_be_replayed)                                                   \

@@ -13,6 +13,7 @@
 #include "base/id_list.h"
 #include "ledger/dynamodb/client/dynamodb_parallel.h"
 #include "ledger/dynamodb/dynamodb_event_bound.h"
+#include "ledger/dynamodb/dynamodb_message.h"
 #include "ledger/dynamodb/dynamodb_operations.h"
 
 #include <stdio.h>
@@ -78,7 +79,7 @@ struct dynamodb_key dynamodb_event_lease_key(struct slice queue)
 
 /* ---- writing ---- */
 
-enum { EVENT_ATTRIBUTES = 5 };
+enum { EVENT_ATTRIBUTES = 6 };
 
 /* The attributes of an event; the last one only of a dead letter. */
 static struct dynamodb_values describe_event(struct dynamodb_task *task,
@@ -92,7 +93,8 @@ static struct dynamodb_values describe_event(struct dynamodb_task *task,
     values[1] = DYNAMODB_TEXT("event_subject", event->subject);
     values[2] = DYNAMODB_NUMBER("time_ms", event->time_ms);
     values[3] = DYNAMODB_TEXT("event_data", event->data);
-    values[4] = DYNAMODB_TEXT("dead_reason", event->reason);
+    values[4] = DYNAMODB_NUMBER("message_sequence", event->sequence);
+    values[5] = DYNAMODB_TEXT("dead_reason", event->reason);
     return (struct dynamodb_values){values, EVENT_ATTRIBUTES - (event->reason.len ? 0 : 1)};
 }
 
@@ -144,11 +146,13 @@ enum ledger_status dynamodb_events_call(struct dynamodb_task *task)
 /* Returns false for an event of a type that this program does not know, which a newer one wrote. */
 static bool read_event_item(const struct dynamodb_item *item, struct ledger_event *event)
 {
-    *event = (struct ledger_event){.position = dynamodb_item_text(item, "item_position"),
-                                   .subject = dynamodb_item_text(item, "event_subject"),
-                                   .time_ms = dynamodb_item_number(item, "time_ms"),
-                                   .data = dynamodb_item_text(item, "event_data"),
-                                   .reason = dynamodb_item_text(item, "dead_reason")};
+    *event =
+        (struct ledger_event){.position = dynamodb_item_text(item, "item_position"),
+                              .subject = dynamodb_item_text(item, "event_subject"),
+                              .time_ms = dynamodb_item_number(item, "time_ms"),
+                              .data = dynamodb_item_text(item, "event_data"),
+                              .reason = dynamodb_item_text(item, "dead_reason"),
+                              .sequence = (uint64_t)dynamodb_item_number(item, "message_sequence")};
     return ledger_event_type_parse(dynamodb_item_text(item, "event_type"), &event->type);
 }
 
@@ -187,6 +191,42 @@ static int compare_event_positions(const void *a, const void *b)
                            ((const struct ledger_event *)b)->position);
 }
 
+static int compare_events_by_message(const void *a, const void *b)
+{
+    const struct ledger_event *first = *(struct ledger_event *const *)a;
+    const struct ledger_event *second = *(struct ledger_event *const *)b;
+    if (first->sequence != second->sequence)
+        return first->sequence < second->sequence ? -1 : 1;
+    return id_list_compare(first->subject, second->subject);
+}
+
+/* Reads the bodies of the messages that events are about. Several events may be about one, which is read once. */
+static void read_event_bodies(struct dynamodb_task *task, struct ledger_event *events, size_t count)
+{
+    struct ledger_event **sorted =
+        ledger_request_alloc(task->request, count * sizeof(struct ledger_event *) + 1);
+    struct dynamodb_key *keys = ledger_request_alloc(task->request, count * sizeof(*keys) + 1);
+    struct dynamodb_item *items = ledger_request_alloc(task->request, count * sizeof(*items) + 1);
+    size_t about_messages = 0, messages = 0;
+    if (!sorted || !keys || !items)
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (events[i].sequence)
+            sorted[about_messages++] = &events[i];
+    if (about_messages == 0)
+        return;
+    qsort(sorted, about_messages, sizeof(struct ledger_event *), compare_events_by_message);
+    for (size_t i = 0; i < about_messages; i++)
+        if (i == 0 || compare_events_by_message(&sorted[i - 1], &sorted[i]) != 0)
+            keys[messages++] =
+                dynamodb_message_key(sorted[i]->subject, (int64_t)sorted[i]->sequence);
+    dynamodb_get_many(task, keys, messages, items);
+    for (size_t i = 0, at = 0; i < about_messages; i++) {
+        at += i && compare_events_by_message(&sorted[i - 1], &sorted[i]) != 0;
+        sorted[i]->body = dynamodb_item_text(&items[at], "body_text");
+    }
+}
+
 /* Answers with as many events as a page holds. */
 static void answer_event_page(struct ledger_request *request,
                               const struct ledger_request_array *events, bool has_more)
@@ -195,7 +235,8 @@ static void answer_event_page(struct ledger_request *request,
     size_t bytes = 0;
     outcome->events = events->items;
     while (outcome->count < events->count && outcome->count < request->input.limit) {
-        bytes += outcome->events[outcome->count].data.len;
+        const struct ledger_event *event = &outcome->events[outcome->count];
+        bytes += event->data.len + event->body.len;
         if (outcome->count && bytes > LEDGER_EVENTS_PAGE_BYTES_MAX)
             break;
         outcome->count++;
@@ -211,6 +252,8 @@ enum ledger_status dynamodb_events_list(struct dynamodb_task *task)
     if (listing.events.count)
         qsort(listing.events.items, listing.events.count, sizeof(struct ledger_event),
               compare_event_positions);
+    read_event_bodies(task, listing.events.items,
+                      listing.events.count < input->limit ? listing.events.count : input->limit);
     answer_event_page(task->request, &listing.events, false);
     return LEDGER_OK;
 }

@@ -16,7 +16,7 @@
 #include "base/buffer.h"
 #include "ledger/ledger_request.h"
 
-enum { LEDGER_WIRE_VERSION = 11 };
+enum { LEDGER_WIRE_VERSION = 12 };
 
 /* The part of a frame before the input or the outcome. */
 struct ledger_wire_head {

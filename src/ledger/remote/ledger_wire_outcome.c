@@ -272,6 +272,8 @@ static void pass_one_event(struct wire *wire, struct ledger_event *event)
     wire_signed(wire, &event->time_ms);
     wire_text(wire, &event->data, 1, LEDGER_EVENT_DATA_BYTES_MAX);
     wire_text(wire, &event->reason, 0, LEDGER_DEAD_LETTER_REASON_BYTES_MAX);
+    wire_number(wire, &event->sequence, INT64_MAX);
+    wire_text(wire, &event->body, 0, LEDGER_BODY_BYTES_MAX);
 }
 
 static void pass_events_outcome(struct wire *wire, struct ledger_events_outcome *outcome)

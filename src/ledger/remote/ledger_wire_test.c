@@ -370,7 +370,7 @@ static bool fill_message_outcome(enum ledger_operation operation,
     static const struct ledger_revocation revocations[] = {{SLICE("u"), 7, 8}};
     static const struct ledger_event events[] = {{SLICE("q"), SLICE("12"), LEDGER_EVENT_CALL_ENDED,
                                                   SLICE("alice"), 13, SLICE("{}"),
-                                                  SLICE("given up")}};
+                                                  SLICE("given up"), 14, SLICE("hello")}};
     switch (operation) {
     case LEDGER_MESSAGE_APPEND:
         outcome->append =
@@ -535,6 +535,8 @@ static void test_events_are_decoded(void **unused)
     assert_int_equal(event->time_ms, 13);
     assert_true(slice_is(event->data, "{}"));
     assert_true(slice_is(event->reason, "given up"));
+    assert_int_equal(event->sequence, 14);
+    assert_true(slice_is(event->body, "hello"));
     ledger_request_free(got);
     got = encode_and_decode_answer(LEDGER_EVENT_QUEUE_GET);
     assert_true(slice_is(got->outcome.event_queue.holder, "gw-1"));

@@ -62,14 +62,15 @@ static void insert_event_row(struct database *database, struct slice queue,
                              const struct ledger_event *event)
 {
     static const char INSERT_EVENT[] =
-        "INSERT INTO events (queue, type, subject, data, position, time_ms) "
-        "VALUES (?, ?, ?, ?, ?, ?)";
+        "INSERT INTO events (queue, type, subject, data, position, time_ms, sequence) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)";
     struct query query =
         query_open_texts(database, INSERT_EVENT, queue,
                          slice_of(ledger_event_type_name(event->type)), event->subject);
     query_bind(&query, event->data);
     query_bind_int(&query, take_event_position(database, queue));
     query_bind_int(&query, event->time_ms);
+    query_bind_int(&query, (int64_t)event->sequence);
     query_run(&query);
 }
 
@@ -114,7 +115,7 @@ static int64_t read_event_position(struct slice position)
     return strtoll(text, NULL, 10);
 }
 
-/* Reads the columns queue, position, type, subject, time_ms, data, reason. An event of a type that this program does not know, which
+/* Reads the columns queue, position, type, subject, time_ms, data, reason, sequence, body. An event of a type that this program does not know, which
  * a newer one wrote, is skipped. */
 static void read_event_page(struct ledger_request *request, struct query query, bool is_dead)
 {
@@ -124,7 +125,7 @@ static void read_event_page(struct ledger_request *request, struct query query, 
     size_t bytes = 0;
     query_bind_int(&query, (int64_t)request->input.limit + 1);
     while (query_next(&query)) {
-        bytes += query_text(&query, 5).len;
+        bytes += query_text(&query, 5).len + query_text(&query, 8).len;
         outcome->has_more = events.count == request->input.limit ||
                             (events.count && bytes > LEDGER_EVENTS_PAGE_BYTES_MAX);
         if (outcome->has_more)
@@ -142,6 +143,8 @@ static void read_event_page(struct ledger_request *request, struct query query, 
         event->time_ms = query_int(&query, 4);
         event->data = ledger_request_copy(request, query_text(&query, 5));
         event->reason = ledger_request_copy(request, query_text(&query, 6));
+        event->sequence = (uint64_t)query_int(&query, 7);
+        event->body = ledger_request_copy(request, query_text(&query, 8));
     }
     query_end(&query);
     outcome->events = events.items;
@@ -151,8 +154,10 @@ static void read_event_page(struct ledger_request *request, struct query query, 
 enum ledger_status sqlite_events_list(struct database *database, struct ledger_request *request)
 {
     static const char SELECT_EVENTS[] =
-        "SELECT queue, position, type, subject, time_ms, data, '' FROM events WHERE queue = ? "
-        "ORDER BY position LIMIT ?";
+        "SELECT e.queue, e.position, e.type, e.subject, e.time_ms, e.data, '', e.sequence, "
+        "  coalesce(m.body, '') "
+        "FROM events e LEFT JOIN messages m ON m.chat_id = e.subject AND m.sequence = e.sequence "
+        "WHERE e.queue = ? ORDER BY e.position LIMIT ?";
     read_event_page(
         request,
         query_open_texts(database, SELECT_EVENTS, request->input.id, SLICE_NONE, SLICE_NONE),
@@ -164,7 +169,7 @@ enum ledger_status sqlite_events_list_dead(struct database *database,
                                            struct ledger_request *request)
 {
     static const char SELECT_DEAD[] =
-        "SELECT queue, position, type, subject, time_ms, data, reason FROM dead_events "
+        "SELECT queue, position, type, subject, time_ms, data, reason, sequence, '' FROM dead_events "
         "WHERE (queue, position) > (?, ?) ORDER BY queue, position LIMIT ?";
     const struct ledger_request_input *input = &request->input;
     struct slice after = input->id.len ? input->id : SLICE("");
@@ -203,8 +208,9 @@ enum ledger_status sqlite_events_remove(struct database *database, struct ledger
 enum ledger_status sqlite_events_bury(struct database *database, struct ledger_request *request)
 {
     static const char INSERT_DEAD[] =
-        "INSERT OR IGNORE INTO dead_events (queue, position, type, subject, time_ms, data, reason) "
-        "SELECT queue, position, type, subject, time_ms, data, ?3 FROM events "
+        "INSERT OR IGNORE INTO dead_events "
+        "  (queue, position, type, subject, time_ms, data, reason, sequence) "
+        "SELECT queue, position, type, subject, time_ms, data, ?3, sequence FROM events "
         "WHERE queue = ?1 AND position = ?2";
     static const char DELETE_OLDEST[] = "DELETE FROM dead_events WHERE queue = ?1 AND position <= "
                                         "  (SELECT position FROM dead_events WHERE queue = ?1 "
@@ -220,8 +226,8 @@ enum ledger_status sqlite_events_bury(struct database *database, struct ledger_r
 enum ledger_status sqlite_events_replay(struct database *database, struct ledger_request *request)
 {
     static const char INSERT_AGAIN[] =
-        "INSERT INTO events (queue, position, type, subject, time_ms, data) "
-        "SELECT queue, ?3, type, subject, time_ms, data FROM dead_events "
+        "INSERT INTO events (queue, position, type, subject, time_ms, data, sequence) "
+        "SELECT queue, ?3, type, subject, time_ms, data, sequence FROM dead_events "
         "WHERE queue = ?1 AND position = ?2";
     static const char SELECT_DEAD[] =
         "SELECT 1 FROM dead_events WHERE queue = ?1 AND position = ?2";

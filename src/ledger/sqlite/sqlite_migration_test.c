@@ -173,11 +173,50 @@ static void test_version_1_is_migrated(void **unused)
     test_file_remove(&file);
 }
 
+/* Makes the file what version 11 wrote: events with bodies. */
+static const char VERSION_11[] =
+    "ALTER TABLE events DROP COLUMN sequence; ALTER TABLE dead_events DROP COLUMN sequence;"
+    "INSERT INTO events VALUES ('q', 1, 'chat.created', 'c', 4000, '{\"chat_id\":\"c\"}'),"
+    "  ('q', 2, 'message.created', 'c', 5000, '{\"sequence\":1,\"body\":\"first\",\"sent_at\":1}');"
+    "INSERT INTO dead_events VALUES"
+    "  ('q', 0, 'message.undelivered', 'c', 5000, '{\"sequence\":1,\"body\":\"first\"}', 'refused');"
+    "PRAGMA user_version = 11;";
+
+static void store_first_message(struct harness *h)
+{
+    harness_chat_create(h, "c", "alice", "bob");
+    harness_send(h, "c", "alice", "1", "first");
+}
+
+static void check_events(struct harness *h)
+{
+    h->shows_data = h->shows_bodies = true;
+    expect(harness_events(h, "q", 0),
+           "ok chat.created@4000:c{\"chat_id\":\"c\"}#0: "
+           "message.created@5000:c{\"sequence\":1,\"sent_at\":1}#1:first");
+    expect(harness_dead_events(h, "", "", 0),
+           "ok message.undelivered@5000:c{\"sequence\":1}#1:(q refused)");
+    harness_message_delete(h, "c", 1);
+    assert_null(strstr(harness_events(h, "q", 0), "first"));
+}
+
+static void test_events_of_version_11_lose_their_copies_of_bodies(void **unused)
+{
+    struct test_file file;
+    (void)unused;
+    test_file_make(&file);
+    check_migrated(&file, store_first_message);
+    write_file(&file, (const char *const[]){VERSION_11, NULL});
+    check_migrated(&file, check_events);
+    test_file_remove(&file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_version_3_loses_nothing_and_gets_roles),
         cmocka_unit_test(test_version_1_is_migrated),
+        cmocka_unit_test(test_events_of_version_11_lose_their_copies_of_bodies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

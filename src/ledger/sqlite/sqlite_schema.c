@@ -245,9 +245,17 @@ static const char FORMER_CHATS[] =
     "  WHERE sender <> char(1) AND NOT EXISTS (SELECT 1 FROM chat_members m "
     "    WHERE m.chat_id = s.chat_id AND m.user_id = s.sender);";
 
+/* Version 12: an event names its message instead of holding the body. */
+#define TAKE_BODIES_OUT_OF(events)                                                                 \
+    "ALTER TABLE " events " ADD COLUMN sequence INTEGER NOT NULL DEFAULT 0;"                       \
+    "UPDATE " events " SET sequence = json_extract(data, '$.sequence'), "                          \
+    "  data = json_remove(data, '$.body') "                                                        \
+    "  WHERE type IN ('message.created', 'message.undelivered');"
+static const char EVENT_MESSAGES[] = TAKE_BODIES_OUT_OF("events") TAKE_BODIES_OUT_OF("dead_events");
+
 static const char *const migrations[] = {PEOPLE,      MESSAGES,   MEMBERS_VERSION, SENT_COUNTS,
                                          REVOCATIONS, BLOCKED_BY, ROLES,           CHAT_DRAFTS,
-                                         EVENTS,      KEYS,       FORMER_CHATS};
+                                         EVENTS,      KEYS,       FORMER_CHATS,    EVENT_MESSAGES};
 
 int sqlite_schema_version(void)
 {
