@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { eventually } from '../support/client.mjs';
@@ -27,7 +27,7 @@ test('a message to somebody who is not there becomes a push notification', async
   const [app, push, rollcall] = await freePorts(3);
   const directory = await mkdtemp(join(tmpdir(), 'rollcall-push-'));
   await symlink(join(root, 'examples'), join(directory, 'examples'));
-  await symlink(dirname(ROLLCALL_BIN), join(directory, 'build'));
+  await symlink(resolve(dirname(ROLLCALL_BIN)), join(directory, 'build'));
   const children = [];
   after(async () => {
     for (const { child } of children)
