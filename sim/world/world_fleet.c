@@ -96,11 +96,13 @@ static void make_ledger(struct world *world)
     server_node_add(&world->ledger, "--ledger=sqlite:/sim/ledger.db");
 }
 
+/* Not aggregators on a cluster: those look at every slot for every gateway all the time, which a run hardly survives. */
 static void draw_fleet(struct world_fleet *fleet)
 {
-    fleet->has_cluster = random_below(kernel_random(), 2);
+    uint64_t drawn = random_below(kernel_random(), 3);
+    fleet->has_cluster = drawn == 1;
+    fleet->aggregators = drawn == 2 ? DRAWN_AGGREGATORS : 0;
     fleet->workers = random_below(kernel_random(), 2) ? DRAWN_WORKERS : 1;
-    fleet->aggregators = random_below(kernel_random(), 3) == 0 ? DRAWN_AGGREGATORS : 0;
 }
 
 unsigned world_fleet_faults(const struct world_fleet *fleet)
