@@ -2,7 +2,7 @@
 
 #include "kernel/memory.h"
 
-/* Of each place in the heap: children of one place are beside each other, so that few lines of memory are read. */
+/* Of each place in the heap: they are beside each other, so that few lines of memory are read. */
 enum { EVENT_CHILDREN = 4 };
 
 static size_t event_parent(size_t place)
@@ -15,23 +15,23 @@ static size_t event_first_child(size_t place)
     return EVENT_CHILDREN * (place - 1) + 2;
 }
 
-static bool event_is_before(const struct event *left, const struct event *right)
+static bool event_is_before(const struct event_entry *left, const struct event_entry *right)
 {
     return left->at_us != right->at_us ? left->at_us < right->at_us : left->order < right->order;
 }
 
-static void event_put(struct event_queue *queue, size_t place, struct event *event)
+static void event_put(struct event_queue *queue, size_t place, struct event_entry entry)
 {
-    queue->heap[place] = event;
-    event->place = place;
+    queue->heap[place] = entry;
+    entry.event->place = place;
 }
 
-static void event_rise(struct event_queue *queue, size_t place, struct event *event)
+static void event_rise(struct event_queue *queue, size_t place, struct event_entry entry)
 {
-    for (; place > 1 && event_is_before(event, queue->heap[event_parent(place)]);
+    for (; place > 1 && event_is_before(&entry, &queue->heap[event_parent(place)]);
          place = event_parent(place))
         event_put(queue, place, queue->heap[event_parent(place)]);
-    event_put(queue, place, event);
+    event_put(queue, place, entry);
 }
 
 /* The child that happens first. */
@@ -39,20 +39,20 @@ static size_t event_next_child(const struct event_queue *queue, size_t place)
 {
     size_t first = event_first_child(place), next = first;
     for (size_t child = first + 1; child < first + EVENT_CHILDREN && child <= queue->count; child++)
-        if (event_is_before(queue->heap[child], queue->heap[next]))
+        if (event_is_before(&queue->heap[child], &queue->heap[next]))
             next = child;
     return next;
 }
 
-static void event_sink(struct event_queue *queue, size_t place, struct event *event)
+static void event_sink(struct event_queue *queue, size_t place, struct event_entry entry)
 {
     for (size_t child; event_first_child(place) <= queue->count; place = child) {
         child = event_next_child(queue, place);
-        if (!event_is_before(queue->heap[child], event))
+        if (!event_is_before(&queue->heap[child], &entry))
             break;
         event_put(queue, place, queue->heap[child]);
     }
-    event_put(queue, place, event);
+    event_put(queue, place, entry);
 }
 
 void event_cancel(struct event_queue *queue, struct event *event)
@@ -61,10 +61,10 @@ void event_cancel(struct event_queue *queue, struct event *event)
     if (place == 0)
         return;
     event->place = 0;
-    struct event *last = queue->heap[queue->count--];
-    if (last == event)
+    struct event_entry last = queue->heap[queue->count--];
+    if (last.event == event)
         return;
-    if (place > 1 && event_is_before(last, queue->heap[event_parent(place)]))
+    if (place > 1 && event_is_before(&last, &queue->heap[event_parent(place)]))
         event_rise(queue, place, last);
     else
         event_sink(queue, place, last);
@@ -78,15 +78,14 @@ void event_set(struct event_queue *queue, struct event *event, int64_t at_us)
         queue->heap = kernel_realloc(queue->heap, queue->capacity * sizeof(queue->heap[0]));
     }
     event->at_us = at_us;
-    event->order = queue->set_count++;
-    event_rise(queue, ++queue->count, event);
+    event_rise(queue, ++queue->count, (struct event_entry){at_us, queue->set_count++, event});
 }
 
 struct event *event_take(struct event_queue *queue)
 {
     if (queue->count == 0)
         return NULL;
-    struct event *first = queue->heap[1];
+    struct event *first = queue->heap[1].event;
     event_cancel(queue, first);
     return first;
 }

@@ -12,12 +12,18 @@
 struct event {
     void (*run)(struct event *event);
     int64_t at_us;
-    uint64_t order;
     size_t place; /* in the heap, from 1; 0: not set */
 };
 
+/* A place in the heap has what is compared, so that the events themselves are not read. */
+struct event_entry {
+    int64_t at_us;
+    uint64_t order;
+    struct event *event;
+};
+
 struct event_queue {
-    struct event **heap; /* from 1 */
+    struct event_entry *heap; /* from 1 */
     size_t count;
     size_t capacity;
     uint64_t set_count;
