@@ -190,6 +190,14 @@ bool redis_is_cluster(const struct redis_client *client)
     return client->url.cluster;
 }
 
+size_t redis_server_of(const struct redis_client *client, uint16_t slot)
+{
+    for (size_t i = 0; i < client->cluster.node_count; i++)
+        if (client->cluster.nodes[i] == client->cluster.owner[slot])
+            return i + 1;
+    return 0;
+}
+
 struct redis_cluster *redis_client_cluster(struct redis_client *client)
 {
     return &client->cluster;

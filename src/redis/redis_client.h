@@ -89,6 +89,10 @@ bool redis_reaches(const struct redis_client *client, struct slice key);
 
 bool redis_is_cluster(const struct redis_client *client);
 
+/* Returns a number for the server that serves the slot now, unlike those of the others until something changes. A script may
+ * use keys of several slots of one server. 0: there is none. */
+size_t redis_server_of(const struct redis_client *client, uint16_t slot);
+
 /* Reports changes from now on, but not the present state. */
 void redis_observe(struct redis_client *client, struct redis_observer *observer);
 void redis_unobserve(struct redis_observer *observer);

@@ -157,6 +157,7 @@ static void redis_call_store_free(struct call_store *store)
 {
     struct redis_call_backend *calls = redis_call_backend_of(store);
     calls->is_freed = true;
+    redis_unobserve(&calls->observer);
     redis_calls_begin(calls);
     redis_call_end_paused(calls);
     redis_calls_end(calls);
@@ -193,5 +194,6 @@ struct call_store *redis_call_make(const struct redis_call_options *options)
         free(calls);
         return NULL;
     }
+    redis_call_quiet_init(calls);
     return &calls->store;
 }

@@ -4,6 +4,7 @@
  *   redis_call.c            the port: operations on one call
  *   redis_call_request.c    requests: prepare, claim, commit (redis_call.h)
  *   redis_call_lifetime.c   renewals and the reaper
+ *   redis_call_quiet.c      which shards the reaper may leave out
  *   redis_call_operation.c  operations, scripts and replies, for the other three
  *
  * An operation goes from script to script; each reply decides the next step, and the last one completes the operation,
@@ -21,10 +22,23 @@
 
 enum {
     REDIS_CALL_CLAIM_BYTES_MAX = ULID_TEXT_LEN + CALL_ID_BYTES_MAX,
+    REDIS_CALL_INDEX_MAX = 24,
+};
+
+/* What is known of a shard's index; redis_call_quiet.c. */
+struct redis_call_shard {
+    struct redis_call_backend *calls;
+    uint64_t empty_tracking; /* redis_tracking() under which it was empty; 0: nothing is known */
+    int64_t empty_until_ms;  /* monotonic */
+    uint64_t read_tracking;  /* of the read under way; 0: none */
+    int64_t read_at_ms;      /* not before */
+    bool has_changed;        /* since the read was sent */
 };
 
 struct redis_call_backend {
     struct call_store store;
+    struct redis_observer observer;
+    struct redis_call_shard shards[REDIS_CALL_SHARDS];
     struct redis_call_options options;
     struct redis_keys keys;
     struct redis_script call_script;
@@ -116,6 +130,10 @@ void redis_call_run_claim(struct redis_call_backend *calls, struct slice user,
 void redis_call_acknowledge_end(struct redis_call_backend *calls, const struct resp_value *reply);
 
 size_t redis_call_shard_count(const struct redis_call_backend *calls);
+
+/* Writes the key of a shard's index, which has its calls by the time at which the reaper must look at them. */
+struct slice redis_call_index_key(const struct redis_call_backend *calls,
+                                  char out[REDIS_CALL_INDEX_MAX], size_t shard);
 int64_t redis_call_claim_ttl_ms(const struct redis_call_backend *calls);
 
 /* ---- replies ---- */
@@ -142,5 +160,12 @@ void redis_call_end_paused(struct redis_call_backend *calls);
 void redis_call_renew(struct call_store *store, const struct call_device *devices, size_t count,
                       call_device_lost on_lost, void *arg);
 void redis_call_reap(struct call_store *store, size_t max, call_reap_done done, void *arg);
+
+/* ---- redis_call_quiet.c ---- */
+
+void redis_call_quiet_init(struct redis_call_backend *calls);
+
+/* Whether the shard certainly has no call. If that is unknown, asks Redis, for later. */
+bool redis_call_shard_is_quiet(struct redis_call_backend *calls, size_t number);
 
 #endif

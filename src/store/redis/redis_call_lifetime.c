@@ -97,6 +97,9 @@ static void reap_next_call_shard(struct call_reap_pass *pass)
 {
     struct redis_call_backend *calls = pass->calls;
     struct redis_store_number max;
+    while (pass->shard < redis_call_shard_count(calls) && !calls->is_freed &&
+           redis_call_shard_is_quiet(calls, pass->shard))
+        pass->shard++;
     if (pass->shard < redis_call_shard_count(calls) && pass->count < pass->max &&
         !calls->is_freed) {
         redis_call_run_shard(

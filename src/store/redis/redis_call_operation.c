@@ -105,6 +105,14 @@ size_t redis_call_shard_count(const struct redis_call_backend *calls)
     return calls->keys.cluster ? REDIS_CALL_SHARDS : 1;
 }
 
+struct slice redis_call_index_key(const struct redis_call_backend *calls,
+                                  char out[REDIS_CALL_INDEX_MAX], size_t shard)
+{
+    int len = calls->keys.cluster ? snprintf(out, REDIS_CALL_INDEX_MAX, "calls:due:{%zu}", shard)
+                                  : snprintf(out, REDIS_CALL_INDEX_MAX, "calls:due");
+    return (struct slice){out, (size_t)len};
+}
+
 int64_t redis_call_claim_ttl_ms(const struct redis_call_backend *calls)
 {
     return calls->options.ring_timeout_ms + calls->options.lease_window_ms + CLAIM_EXTRA_MS;
@@ -127,10 +135,8 @@ static void run_call_script(struct redis_call_backend *calls, const char *verb, 
     enum { ARGUMENTS_FIRST = 6 };
     const struct redis_call_options *options = &calls->options;
     struct redis_store_number time, ring, grace, window;
-    char index[24];
-    int index_len = calls->keys.cluster ? snprintf(index, sizeof(index), "calls:due:{%zu}", shard)
-                                        : snprintf(index, sizeof(index), "calls:due");
-    struct slice keys[] = {{index, (size_t)index_len}, record_key};
+    char index[REDIS_CALL_INDEX_MAX];
+    struct slice keys[] = {redis_call_index_key(calls, index, shard), record_key};
     struct slice all[ARGUMENTS_FIRST + CALL_ARGUMENTS_MAX] = {
         slice_of(verb),
         redis_store_time(&time, options->clock),

@@ -242,6 +242,49 @@ static void end_that_was_not_acknowledged_is_reaped(void **state)
     call_store_free(&store);
 }
 
+/* Returns how many scripts all masters have run. */
+static long count_scripts(const struct redis_fleet *fleet)
+{
+    static const char name[] = "cmdstat_evalsha:calls=";
+    char reply[REDIS_SERVER_REPLY_MAX];
+    long calls = 0;
+    for (size_t i = 0; i < (fleet->cluster ? REDIS_CLUSTER_MASTERS : 1); i++) {
+        redis_server_ask(&fleet->servers[i], reply, "INFO", "commandstats", NULL);
+        const char *found = strstr(reply, name);
+        calls += found ? strtol(found + strlen(name), NULL, 10) : 0;
+    }
+    return calls;
+}
+
+static void reaper_asks_nothing_while_there_are_no_calls(void **state)
+{
+    struct redis_fleet *fleet = *state;
+    struct call_store *store = make_store(fleet, 0, &fleet->clock);
+    struct call_store *other = make_store(fleet, 1, &fleet->clock);
+    struct answers answers = {0}, other_answers = {0};
+    size_t passes = 0;
+    redis_fleet_settle(fleet, 2);  /* it was emptied, which is reported too */
+    for (; passes < 3; passes++) { /* until all shards are known to be empty */
+        call_store_reap(store, CALL_REAP_MAX, on_reaped, &answers);
+        await_answers(fleet, &answers, passes + 1);
+        redis_fleet_settle(fleet, 2);
+    }
+    long before = count_scripts(fleet);
+    for (; passes < 6; passes++)
+        call_store_reap(store, CALL_REAP_MAX, on_reaped, &answers);
+    await_answers(fleet, &answers, passes);
+    assert_int_equal(count_scripts(fleet), before);
+    send_request(other, "c", "alice", "bob", &other_answers); /* by another gateway */
+    await_answers(fleet, &other_answers, 1);
+    redis_fleet_settle(fleet, 2);
+    redis_fleet_pass(fleet, RING_MS + 1);
+    call_store_reap(store, CALL_REAP_MAX, on_reaped, &answers);
+    await_answers(fleet, &answers, passes + 1);
+    assert_int_equal(answers.ended, 1);
+    call_store_free(&store);
+    call_store_free(&other);
+}
+
 static void foreign_claim_values_are_ignored(void **state)
 {
     static const char *const TYPES[][2] = {{"SADD", "x"}, {"SET", "short"}, {"RPUSH", "y"}};
@@ -406,6 +449,7 @@ static int run(bool cluster)
         cmocka_unit_test_setup(claim_without_a_call_stops_no_requests, set_up),
         cmocka_unit_test_setup(request_whose_gateway_dies_stops_no_later_ones, set_up),
         cmocka_unit_test_setup(end_that_was_not_acknowledged_is_reaped, set_up),
+        cmocka_unit_test_setup(reaper_asks_nothing_while_there_are_no_calls, set_up),
         cmocka_unit_test_setup(foreign_claim_values_are_ignored, set_up),
         cmocka_unit_test_setup(record_that_is_not_a_call_counts_as_absent, set_up),
         cmocka_unit_test_setup(call_written_by_an_earlier_version_continues, set_up),

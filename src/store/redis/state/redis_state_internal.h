@@ -29,7 +29,7 @@
 enum {
     REDIS_STATE_NUMBER_MAX = 24,
     REDIS_STATE_INSTANCE_LEN = 32,
-    REDIS_STATE_ARGUMENTS_MAX = 400, /* a script's own arguments */
+    REDIS_STATE_ARGUMENTS_MAX = 456, /* a script's own arguments */
 };
 
 /* A gateway's record as it was put last. */
@@ -72,6 +72,7 @@ struct redis_reaper {
     int64_t audit_at_ms;
     int64_t check_bits_at_ms;
     unsigned audit_shard;
+    uint8_t due[REDIS_STATE_SHARDS / 8]; /* on a cluster, where a scan has found something due */
     bool had_problem;
     bool is_reaping;
     int64_t clock_ahead_ms; /* how far Redis's clock is ahead of our monotonic one; 0: unknown */
@@ -274,6 +275,10 @@ void redis_state_sweep(struct redis_state *state, struct slice bits);
 void redis_state_plan_looks(struct redis_state *state);
 bool redis_state_has_look(const struct redis_state *state);
 bool redis_state_next_look(struct redis_state *state, unsigned *next, unsigned *shard);
+
+/* A scan has found something due in this shard: look at it. Whether one has; only the first call says so. */
+void redis_state_note_due(struct redis_state *state, unsigned shard);
+bool redis_state_take_due(struct redis_state *state, unsigned shard);
 
 /* ---- redis_state_gateways.c ---- */
 

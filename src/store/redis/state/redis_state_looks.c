@@ -13,8 +13,8 @@
  *   a grace began                       its gateway looks when it ends
  *   a master was lost or replaced       every gateway sweeps its share
  *
- * For reasons that nobody knew, each gateway also looks at one shard a second. In a small fleet most shards are empty: a
- * gateway sets the shard's bit in presence:shards before it opens its first lease there, and a sweep leaves out the shards
+ * For reasons that nobody knew, each gateway also looks at one shard a second, many of them together. What is to be looked at
+ * on one server is scanned first, in one script (redis_state_reap.c). In a small fleet most shards are empty: a gateway sets the shard's bit in presence:shards before it opens its first lease there, and a sweep leaves out the shards
  * without a bit. Bits stay; in every window each gateway sets those of its own again that were lost.
  *
  * Nothing is reaped in a shard for a window after its master was out of reach: living gateways renew their leases
@@ -29,8 +29,9 @@ enum {
     LOOK_LEADER_MS = 1000, /* between two looks at a single server's index */
     LOOK_SPARE_PARTS =
         5, /* of a window: how often the others look, and between two looks of a sweep */
-    LOOK_GRACE_PARTS = 8, /* of a grace: between two looks while ends of graces are expected */
-    LOOK_AUDIT_MS = 1000, /* between two looks without a reason */
+    LOOK_GRACE_PARTS = 8,   /* of a grace: between two looks while ends of graces are expected */
+    LOOK_AUDIT_MS = 10000,  /* between two looks without a reason, */
+    LOOK_AUDIT_SHARDS = 10, /* at so many shards */
 };
 
 static const int64_t NEVER = INT64_MAX;
@@ -276,8 +277,10 @@ static void plan_cluster_looks(struct redis_state *state)
     if (now_ms < reaper->audit_at_ms)
         return;
     reaper->audit_at_ms = now_ms + LOOK_AUDIT_MS;
-    reaper->audit_shard = (reaper->audit_shard + 1) % REDIS_STATE_SHARDS;
-    look_at(state, reaper->audit_shard, now_ms);
+    for (unsigned i = 0; i < LOOK_AUDIT_SHARDS; i++) {
+        reaper->audit_shard = (reaper->audit_shard + 1) % REDIS_STATE_SHARDS;
+        look_at(state, reaper->audit_shard, now_ms);
+    }
 }
 
 void redis_state_plan_looks(struct redis_state *state)
@@ -287,6 +290,20 @@ void redis_state_plan_looks(struct redis_state *state)
         plan_cluster_looks(state);
     else if (redis_client_problem(state->options.client) != REDIS_FINE)
         redis_state_defer_reaping(state);
+}
+
+void redis_state_note_due(struct redis_state *state, unsigned shard)
+{
+    state->reaper.due[shard / 8] |= (uint8_t)(1 << shard % 8);
+    look_at(state, shard, looks_now_ms(state));
+}
+
+bool redis_state_take_due(struct redis_state *state, unsigned shard)
+{
+    uint8_t *byte = &state->reaper.due[shard / 8], bit = (uint8_t)(1 << shard % 8);
+    bool was_due = *byte & bit;
+    *byte &= (uint8_t)~bit;
+    return was_due;
 }
 
 bool redis_state_has_look(const struct redis_state *state)

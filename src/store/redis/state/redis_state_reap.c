@@ -4,10 +4,11 @@
 #include <stdlib.h>
 
 enum {
-    REAP_MAX = 256,       /* in one pass, even if the caller allows more */
-    REAP_PER_SCRIPT = 32, /* on a single server, which serves nobody else meanwhile */
-    REAP_PER_SHARD = 8,   /* on a cluster, where many shards are looked at together */
-    LOOKS_MAX = 256,      /* scripts that wait for an answer; the first one tells the time */
+    REAP_MAX = 256,        /* in one pass, even if the caller allows more */
+    REAP_PER_SCRIPT = 32,  /* on a single server, which serves nobody else meanwhile */
+    REAP_PER_SHARD = 8,    /* on a cluster, where many shards are looked at together */
+    LOOKS_MAX = 256,       /* scripts that wait for an answer; the first one tells the time */
+    SCAN_SHARDS_MAX = 256, /* in one script */
 };
 
 /* The first items of the script's reply. */
@@ -19,6 +20,15 @@ struct reap_look {
     unsigned shard;
     size_t max;
     int64_t not_after_ms; /* by Redis's clock; 0: it only tells the time */
+};
+
+/* One script on a cluster: where is anything due, among shards of one server? */
+struct reap_scan {
+    struct redis_reap_pass *pass;
+    size_t server;        /* redis_server_of() */
+    int64_t not_after_ms; /* as in struct reap_look */
+    size_t count;
+    uint16_t shards[SCAN_SHARDS_MAX];
 };
 
 /* One operation. It is kept until the next one, which says that its transitions were told. */
@@ -38,6 +48,7 @@ struct redis_reap_pass {
     struct reap_look looks[LOOKS_MAX];
     struct reap_look *free_looks[LOOKS_MAX];
     size_t free_count;
+    struct reap_scan *scan; /* that is being put together; NULL: none */
     size_t count;
     struct state_transition transitions[REAP_MAX]; /* not cleared, from here on */
     char users[REAP_MAX][USER_ID_BYTES_MAX];
@@ -174,8 +185,98 @@ static void send_reap_look(struct redis_reap_pass *pass, unsigned shard, size_t 
         on_reap_script_reply, look);
 }
 
+/* ---- scans ---- */
+
+static void keep_reap_scan(struct reap_scan *scan, const struct resp_value *reply)
+{
+    struct redis_reap_pass *pass = scan->pass;
+    struct redis_state *state = pass->state;
+    int64_t redis_ms = reply->items[0].integer;
+    int64_t ahead_ms = redis_ms - state->options.loop->clock.now_ms;
+    bool was_late = scan->not_after_ms && redis_ms > scan->not_after_ms;
+    if (!pass->clock_ahead_ms || ahead_ms > pass->clock_ahead_ms)
+        pass->clock_ahead_ms = ahead_ms;
+    if (!state->reaper.clock_ahead_ms)
+        state->reaper.clock_ahead_ms = ahead_ms;
+    if (was_late)
+        log_warn("reap_late", "late_ms=%lld", (long long)(redis_ms - scan->not_after_ms));
+    for (size_t i = 0; i < scan->count; i++) {
+        if (was_late) /* renewals may wait, too */
+            redis_state_defer_shard(state, scan->shards[i]);
+        else if (reply->items[1].text.data[i] != '0')
+            redis_state_note_due(state, scan->shards[i]);
+    }
+    if (scan->shards[0] < pass->next)
+        pass->next = scan->shards[0];
+}
+
+static void on_reap_scan_reply(void *arg, const struct resp_value *reply)
+{
+    struct reap_scan *scan = arg;
+    struct redis_reap_pass *pass = scan->pass;
+    if (redis_state_reply_is(reply, RESP_ARRAY) && reply->count == 2 &&
+        reply->items[1].text.len == scan->count) {
+        keep_reap_scan(scan, reply);
+    } else {
+        pass->failed = true;
+        for (size_t i = 0; i < scan->count; i++)
+            redis_state_defer_shard(pass->state, scan->shards[i]);
+    }
+    free(scan);
+    pass->waiting--;
+    if (!pass->is_sending)
+        send_reap_looks(pass);
+}
+
+/* Sends the scan that was put together. A single shard is looked at without a scan. */
+static void send_reap_scan(struct redis_reap_pass *pass)
+{
+    struct redis_state *state = pass->state;
+    struct reap_scan *scan = pass->scan;
+    char key[REDIS_KEY_BYTES_MAX], suffixes[SCAN_SHARDS_MAX][REDIS_STATE_SUFFIX_LEN];
+    struct slice arguments[SCAN_SHARDS_MAX];
+    size_t left = pass->max - pass->count - pass->reserved;
+    if (!scan)
+        return;
+    pass->scan = NULL;
+    if (scan->count == 1 && left > 0) {
+        send_reap_look(pass, scan->shards[0], left < REAP_PER_SHARD ? left : REAP_PER_SHARD);
+        free(scan);
+        return;
+    }
+    for (size_t i = 0; i < scan->count; i++)
+        arguments[i] = redis_state_shard_suffix(suffixes[i], scan->shards[i]);
+    scan->not_after_ms = reap_not_after_ms(state);
+    pass->waiting++;
+    redis_state_eval(
+        state, REDIS_STATE_REAP_SCAN,
+        REDIS_ARGS(redis_state_shard_key(key, "presence:v_heartbeat", scan->shards[0])),
+        (struct redis_args){arguments, scan->count}, on_reap_scan_reply, scan);
+}
+
+/* Adds the shard to a scan. Returns false when it must be looked at itself: a scan has found something, or there is no memory. */
+static bool scan_reap_shard(struct redis_reap_pass *pass, unsigned shard)
+{
+    struct redis_state *state = pass->state;
+    size_t server = redis_server_of(state->options.client, (uint16_t)shard);
+    if (!state->keys.cluster || redis_state_take_due(state, shard))
+        return false;
+    if (pass->scan && (pass->scan->server != server || pass->scan->count == SCAN_SHARDS_MAX))
+        send_reap_scan(pass);
+    if (!pass->scan) {
+        pass->scan = malloc(sizeof(*pass->scan));
+        if (!pass->scan)
+            return false;
+        pass->scan->pass = pass;
+        pass->scan->server = server;
+        pass->scan->count = 0;
+    }
+    pass->scan->shards[pass->scan->count++] = (uint16_t)shard;
+    return true;
+}
+
 /* Sends as many looks as may be under way, and ends the pass after the last answer. Until the clock of Redis is known,
- * one look at a time. */
+ * one look at a time, or one scan. */
 static void send_reap_looks(struct redis_reap_pass *pass)
 {
     struct redis_state *state = pass->state;
@@ -183,12 +284,14 @@ static void send_reap_looks(struct redis_reap_pass *pass)
     size_t together_max = state->reaper.clock_ahead_ms ? LOOKS_MAX : 1;
     unsigned shard;
     pass->is_sending = true;
-    while (!state->closing && LOOKS_MAX - pass->free_count < together_max) {
+    while (!state->closing && pass->waiting < together_max) {
         size_t left = pass->max - pass->count - pass->reserved;
         if (left == 0 || !redis_state_next_look(state, &pass->next, &shard))
             break;
-        send_reap_look(pass, shard, left < most ? left : most);
+        if (!scan_reap_shard(pass, shard))
+            send_reap_look(pass, shard, left < most ? left : most);
     }
+    send_reap_scan(pass);
     pass->is_sending = false;
     if (pass->waiting == 0)
         finish_reap_pass(pass);

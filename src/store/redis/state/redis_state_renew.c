@@ -1,3 +1,8 @@
+/*
+ * Renewals go to Redis in scripts of many users. On a cluster one script serves the users of all slots that one server has
+ * (renew_slots.lua). It leaves out the users of a slot that has moved or is moving; they are sent once more, slot by slot, in
+ * scripts that follow the slot.
+ */
 #include "base/id_list.h"
 #include "store/redis/state/redis_state_internal.h"
 
@@ -6,7 +11,8 @@
 
 enum {
     LEASES_PER_SCRIPT = 256,
-    ARGUMENTS_PER_USER = 2, /* the name, and the number of leases */
+    ARGUMENTS_PER_USER =
+        3, /* the name, on a cluster the end of its set's names, the number of leases */
 };
 static_assert(1 + ARGUMENTS_PER_USER * REDIS_STATE_USERS_PER_SCRIPT + LEASES_PER_SCRIPT <=
                   REDIS_STATE_ARGUMENTS_MAX,
@@ -16,10 +22,12 @@ struct renewal_batch;
 
 struct renewal_place {
     struct lease_renewal *renewal;
+    size_t server; /* redis_server_of() */
     unsigned shard;
+    bool is_left_out; /* its slot must be followed */
 };
 
-/* One script: some of the batch's leases, in the order of their shards and users. */
+/* One script: some of the batch's leases, in the order of their servers, shards and users. */
 struct renewal_part {
     struct renewal_batch *batch;
     size_t first;
@@ -32,7 +40,7 @@ struct renewal_batch {
     state_renewals_done done;
     void *arg;
     struct lease_renewal *renewals;
-    struct renewal_place *places; /* by shard and user */
+    struct renewal_place *places; /* by server, shard and user */
     struct renewal_part *parts;
     size_t count;
     size_t waiting; /* parts, and one while they are being sent */
@@ -113,18 +121,25 @@ static void end_renewal_part(struct renewal_batch *batch)
     redis_state_end(state);
 }
 
+static void follow_left_out_renewals(struct renewal_batch *batch, size_t first, size_t count);
+
 static void on_renew_script_reply(void *arg, const struct resp_value *reply)
 {
-    struct renewal_part *part = arg;
-    struct renewal_batch *batch = part->batch;
-    bool ok = redis_state_reply_is(reply, RESP_TEXT) && reply->text.len == part->count;
-    for (size_t i = 0; i < part->count; i++) {
-        struct lease_renewal *renewal = batch->places[part->first + i].renewal;
-        renewal->failed = !ok;
-        renewal->lost = ok && reply->text.data[i] == '0';
+    struct renewal_part part = *(struct renewal_part *)arg; /* whose memory is used again */
+    struct renewal_batch *batch = part.batch;
+    bool ok = redis_state_reply_is(reply, RESP_TEXT) && reply->text.len == part.count;
+    bool has_left_out = false;
+    for (size_t i = 0; i < part.count; i++) {
+        struct renewal_place *place = &batch->places[part.first + i];
+        place->is_left_out = ok && reply->text.data[i] == '?';
+        place->renewal->failed = !ok || place->is_left_out;
+        place->renewal->lost = ok && reply->text.data[i] == '0';
+        has_left_out |= place->is_left_out;
     }
     batch->answered += ok;
     batch->unanswered |= !reply;
+    if (has_left_out)
+        follow_left_out_renewals(batch, part.first, part.count);
     end_renewal_part(batch);
 }
 
@@ -137,47 +152,74 @@ struct renewal_arguments {
     size_t users;
     size_t leases;
     char names[REDIS_STATE_USERS_PER_SCRIPT][REDIS_KEY_BYTES_MAX];
+    char suffixes[REDIS_STATE_USERS_PER_SCRIPT][REDIS_STATE_SUFFIX_LEN];
     char counts[REDIS_STATE_USERS_PER_SCRIPT][REDIS_STATE_NUMBER_MAX];
     char conns[LEASES_PER_SCRIPT][ULID_TEXT_LEN];
 };
 
 /* Adds as many leases of one user as fit, beginning at `from`. Returns the index of the next lease. */
 static size_t add_renewed_user(struct renewal_arguments *out, const struct renewal_batch *batch,
-                               size_t from)
+                               size_t from, bool is_across_slots)
 {
     const struct redis_state *state = batch->state;
     struct slice user = batch->places[from].renewal->user_id;
-    size_t at = out->count, next = from;
-    out->items[at] = redis_state_user_name(state, out->names[out->users], user);
-    out->count += 2;
+    size_t next = from;
+    out->items[out->count++] = redis_state_user_name(state, out->names[out->users], user);
+    if (is_across_slots)
+        out->items[out->count++] =
+            redis_state_shard_suffix(out->suffixes[out->users], batch->places[from].shard);
+    size_t at = out->count++;
     while (next < batch->count && out->leases < LEASES_PER_SCRIPT &&
            slice_equal(batch->places[next].renewal->user_id, user))
         write_renewal_conn(out->conns[out->leases++], batch->places[next++].renewal,
                            &out->items[out->count++]);
-    out->items[at + 1] = redis_state_number(out->counts[out->users++], (int64_t)(next - from));
+    out->items[at] = redis_state_number(out->counts[out->users++], (int64_t)(next - from));
     return next;
 }
 
-/* Sends one script for the leases from `from` on. Returns the index of the next lease. */
+/* Whether these leases fit into one script. */
+static bool renewals_go_together(const struct renewal_place *one, const struct renewal_place *other,
+                                 bool is_across_slots)
+{
+    return is_across_slots ? one->server == other->server
+                           : one->shard == other->shard && other->is_left_out == one->is_left_out;
+}
+
+/* Sends one script for the leases from `from` to `end` at most. Returns the index of the next lease. */
 static size_t send_renewal_part(struct renewal_batch *batch, struct renewal_arguments *out,
-                                size_t from)
+                                size_t from, size_t end, bool is_across_slots)
 {
     struct redis_state *state = batch->state;
+    const struct renewal_place *first = &batch->places[from];
     size_t next = from;
     out->items[0] = redis_state_gateway_id(state);
     out->count = 1;
     out->users = out->leases = 0;
-    while (next < batch->count && batch->places[next].shard == batch->places[from].shard &&
-           out->users < REDIS_STATE_USERS_PER_SCRIPT && out->leases < LEASES_PER_SCRIPT)
-        next = add_renewed_user(out, batch, next);
-    if (state->keys.cluster)
-        redis_state_announce_shard(state, batch->places[from].shard);
+    while (next < end && renewals_go_together(first, &batch->places[next], is_across_slots) &&
+           out->users < REDIS_STATE_USERS_PER_SCRIPT && out->leases < LEASES_PER_SCRIPT) {
+        if (state->keys.cluster)
+            redis_state_announce_shard(state, batch->places[next].shard);
+        next = add_renewed_user(out, batch, next, is_across_slots);
+    }
     struct renewal_part *part = &batch->parts[from];
     *part = (struct renewal_part){batch, from, next - from};
     batch->waiting++;
-    redis_state_run(state, REDIS_STATE_RENEW, batch->places[from].renewal->user_id, out->items,
-                    out->count, on_renew_script_reply, part);
+    redis_state_run(state, is_across_slots ? REDIS_STATE_RENEW_SLOTS : REDIS_STATE_RENEW,
+                    first->renewal->user_id, out->items, out->count, on_renew_script_reply, part);
     return next;
+}
+
+/* Sends the leases that a script has left out, slot by slot. */
+static void follow_left_out_renewals(struct renewal_batch *batch, size_t first, size_t count)
+{
+    struct renewal_arguments *out = malloc(sizeof(*out));
+    for (size_t next = first; out && next < first + count;) {
+        if (batch->places[next].is_left_out)
+            next = send_renewal_part(batch, out, next, first + count, false);
+        else
+            next++;
+    }
+    free(out);
 }
 
 /* ---- the port ---- */
@@ -185,6 +227,8 @@ static size_t send_renewal_part(struct renewal_batch *batch, struct renewal_argu
 static int compare_renewal_places(const void *left, const void *right)
 {
     const struct renewal_place *a = left, *b = right;
+    if (a->server != b->server)
+        return a->server < b->server ? -1 : 1;
     if (a->shard != b->shard)
         return a->shard < b->shard ? -1 : 1;
     return id_list_compare(a->renewal->user_id, b->renewal->user_id);
@@ -212,9 +256,12 @@ static struct renewal_batch *make_renewal_batch(const struct redis_state *state,
         batch->renewals[i].lost = batch->renewals[i].failed = false;
         batch->renewals[i].user_id.data = text;
         memcpy(text, renewals[i].user_id.data, renewals[i].user_id.len);
-        batch->places[i] = (struct renewal_place){
-            &batch->renewals[i],
-            state->keys.cluster ? redis_state_shard(batch->renewals[i].user_id) : 0};
+        batch->places[i] = (struct renewal_place){.renewal = &batch->renewals[i]};
+        if (state->keys.cluster) {
+            batch->places[i].shard = redis_state_shard(batch->renewals[i].user_id);
+            batch->places[i].server =
+                redis_server_of(state->options.client, (uint16_t)batch->places[i].shard);
+        }
         text += renewals[i].user_id.len;
     }
     qsort(batch->places, count, sizeof(struct renewal_place), compare_renewal_places);
@@ -249,7 +296,7 @@ void redis_state_renew(struct state_store *store, struct lease_renewal *renewals
     batch->waiting = 1;
     redis_state_begin(state);
     for (size_t next = 0; next < count;)
-        next = send_renewal_part(batch, out, next);
+        next = send_renewal_part(batch, out, next, count, state->keys.cluster);
     free(out);
     end_renewal_part(batch);
 }

@@ -2,14 +2,14 @@
 #ifndef ROLLCALL_STORE_REDIS_STATE_REDIS_STATE_SCRIPTS_H
 #define ROLLCALL_STORE_REDIS_STATE_REDIS_STATE_SCRIPTS_H
 
-/* The first list has the arguments that user_prelude.lua describes and, but for RENEW and READ, includes it; the
+/* The first list has the arguments that user_prelude.lua describes and, but for RENEW, RENEW_SLOTS and READ, includes it; the
  * second includes expire_prelude.lua too, the third has arguments of its own. A prelude costs several microseconds in
  * every run of a script, so the frequent scripts need none, or do what is frequent before it. */
 #define REDIS_STATE_USER_SCRIPTS(X)                                                                \
-    X(OPEN) X(CLOSE) X(SETTLE) X(IDLE) X(IN_CALL) X(READ) X(RENEW) X(LEASES)
+    X(OPEN) X(CLOSE) X(SETTLE) X(IDLE) X(IN_CALL) X(READ) X(RENEW) X(RENEW_SLOTS) X(LEASES)
 #define REDIS_STATE_EXPIRY_SCRIPTS(X) X(REAP)
 #define REDIS_STATE_OTHER_SCRIPTS(X)                                                               \
-    X(HISTORY) X(GATEWAY_CONNECTIONS) X(GATEWAY_RECORD) X(GATEWAY_LIST)
+    X(HISTORY) X(REAP_SCAN) X(GATEWAY_CONNECTIONS) X(GATEWAY_RECORD) X(GATEWAY_LIST)
 
 #define REDIS_STATE_SCRIPTS(X)                                                                     \
     REDIS_STATE_USER_SCRIPTS(X) REDIS_STATE_EXPIRY_SCRIPTS(X) REDIS_STATE_OTHER_SCRIPTS(X)
