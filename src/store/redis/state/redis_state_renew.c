@@ -70,6 +70,21 @@ static void add_gateway_connections(struct redis_state *state, const struct slic
         (struct redis_args){arguments, 1 + count}, NULL, NULL);
 }
 
+static bool is_refilling(const struct redis_state *state)
+{
+    return state->options.loop->clock.now_ms < state->refilled_until_ms;
+}
+
+/* The key of an owner lives much longer than a lease, so it is written only now and then, and when a server may have lost
+ * it. */
+static bool renewal_writes_owner(const struct redis_state *state,
+                                 const struct lease_renewal *renewal)
+{
+    int64_t age_ms = state->options.loop->clock.wall_ms - ulid_time_ms(&renewal->conn_id);
+    return state->keys.cluster && (is_refilling(state) || age_ms % (REDIS_STATE_OWNER_MS / 2) <
+                                                              state->options.lease_window_ms);
+}
+
 /* Runs before the scripts are sent. So when a lease is closed while they are pending, its connection is removed after it
  * was added here, on the same key, and never before. */
 static void add_renewed_connections(const struct renewal_batch *batch)
@@ -81,10 +96,7 @@ static void add_renewed_connections(const struct renewal_batch *batch)
     for (size_t i = 0; i < batch->count; i++) {
         const struct lease_renewal *renewal = &batch->renewals[i];
         write_renewal_conn(texts[count], renewal, &conns[count]);
-        /* The key of an owner lives much longer than a lease, so it is written only now and then. */
-        int64_t age_ms = state->options.loop->clock.wall_ms - ulid_time_ms(&renewal->conn_id);
-        if (state->keys.cluster &&
-            age_ms % (REDIS_STATE_OWNER_MS / 2) < state->options.lease_window_ms)
+        if (renewal_writes_owner(state, renewal))
             redis_state_write_owner(state, conns[count], renewal->user_id);
         if (++count < LEASES_PER_SCRIPT)
             continue;
@@ -287,8 +299,7 @@ void redis_state_renew(struct state_store *store, struct lease_renewal *renewals
     }
     batch->state = state;
     batch->is_adding =
-        state->options.gateway_id.len &&
-        (state->keys.cluster || state->options.loop->clock.now_ms < state->refilled_until_ms);
+        state->options.gateway_id.len && (state->keys.cluster || is_refilling(state));
     if (batch->is_adding)
         add_renewed_connections(batch);
     batch->done = done;
