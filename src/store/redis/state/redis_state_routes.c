@@ -26,6 +26,7 @@
 #include "redis/protocol/redis_topology.h"
 #include "store/redis/state/redis_state_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <xxhash.h>
 
@@ -353,8 +354,14 @@ static void await_cached_routes(struct routes_read *read)
         struct route_wait *wait = &read->waits[i];
         if (wait->is_asked)
             continue;
-        if (state->keys.cluster)
-            wait->barrier.key_len = redis_state_shard_suffix(wait->barrier.key, wait->slot).len;
+        if (state->keys.cluster) {
+            char key[REDIS_KEY_BYTES_MAX]; /* a name that the rights in deploy/redis.conf allow */
+            struct slice whole = redis_state_shard_key(key, "presence", wait->slot);
+            static_assert(sizeof("presence") - 1 + REDIS_STATE_SUFFIX_LEN <= REDIS_BARRIER_KEY_MAX,
+                          "the key fits");
+            wait->barrier.key_len = whole.len;
+            memcpy(wait->barrier.key, whole.data, whole.len);
+        }
         wait->barrier.done = on_routes_awaited;
         read->waiting++;
         if (!redis_await(state->options.client, wait->slot, &wait->barrier))
