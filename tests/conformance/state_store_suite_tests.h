@@ -39,7 +39,7 @@
     X(reap_keeps_live_leases)                                                                      \
     X(last_seen_is_the_latest_sign_of_life)                                                        \
     X(gateways_are_listed_for_a_window)                                                            \
-    X(users_who_are_online_are_listed_in_pages)                                                    \
+    X(many_users_who_are_online_are_listed_in_pages)                                                    \
     X(many_users_are_opened_read_and_reaped)                                                       \
     X(operations_match_a_model)
 

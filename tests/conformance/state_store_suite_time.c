@@ -229,7 +229,7 @@ static unsigned list_online_pages(struct harness *harness, size_t limit, unsigne
     return pages;
 }
 
-void state_store_suite_users_who_are_online_are_listed_in_pages(void **state)
+void state_store_suite_many_users_who_are_online_are_listed_in_pages(void **state)
 {
     enum { USERS = 400 };
     struct harness *harness = *state;
