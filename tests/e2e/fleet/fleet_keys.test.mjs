@@ -144,7 +144,9 @@ for (const [kind, { start, key: keyOf, connection: connectionOf }] of Object.ent
       const user = 'keep_A';
       const { established } = await connectUser(two, user);
       const record = connection(user, established.conn_id);
-      const score = await leaseScore(established.conn_id, user);
+      const at = async () => (await hash(record)).last_heartbeat;
+      const [begun, score] = [await at(), await leaseScore(established.conn_id, user)];
+      await eventually(async () => (await at()) > begun, 'last_heartbeat is renewed', REALTIME_WINDOW_MS);
       await eventually(
         async () => (await leaseScore(established.conn_id, user)) > score,
         'the index is renewed',

@@ -1,6 +1,5 @@
 -- Extends leases. ARGV[1]: lease window in ms; ARGV[3]: as in user_prelude.lua; ARGV[4]: the gateway that has them; then
--- for each user: the user as written in keys, how many leases, and their conn_ids. This is the most frequent script, so it
--- needs no prelude. The record's last_heartbeat stays as it was: the last renewal was a window before the score in the index.
+-- for each user: the user as written in keys, how many leases, and their conn_ids. This is the most frequent script, so it needs no prelude but time_text.lua.
 --
 -- Returns one character per lease, '1' or '0'. '0': Redis no longer has the lease, or lost a part of the user's
 -- keys; opening the lease again restores them. Only users with several leases have user_leases.
@@ -10,7 +9,7 @@ local record_window = string.format('%.0f', window + 5000) -- user_prelude.lua: 
 local call, pcall = redis.call, redis.pcall
 local clock = call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local due = string.format('%.0f', now + window) -- a text: Redis converts numbers slowly
+local due, heartbeat = string.format('%.0f', now + window), time_text(now) -- texts: Redis converts numbers slowly
 local index, conns, renewed, names, starts, orders = {}, {}, {}, {}, {}, {}
 
 local at = 5
@@ -35,6 +34,7 @@ for user, name in ipairs(names) do
     local conn = ARGV[start + i]
     local connection = cluster and 'connection:' .. name .. ':' .. conn or 'connection:' .. conn
     local alive = complete and pcall('SISMEMBER', connections, conn) == 1 and call('PEXPIRE', connection, window) == 1
+      and type(pcall('HSET', connection, 'last_heartbeat', heartbeat)) == 'number'
     if alive and ordered then
       local record = call('HMGET', connection, 'idle', 'server_id')
       local member = record[2] and conn .. (record[1] == '1' and ' 1 ' or ' 0 ') .. record[2]

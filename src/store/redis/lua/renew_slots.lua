@@ -9,7 +9,7 @@ local record_window = string.format('%.0f', window + 5000) -- user_prelude.lua: 
 local call, protected = redis.call, redis.pcall
 local clock = call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local due = string.format('%.0f', now + window)
+local due, heartbeat = string.format('%.0f', now + window), time_text(now)
 
 -- Raises the server's error about a slot.
 local function renew_user(name, leases, first, count)
@@ -24,6 +24,7 @@ local function renew_user(name, leases, first, count)
     local connection = 'connection:' .. name .. ':' .. conn
     local alive = complete and protected('SISMEMBER', connections, conn) == 1
       and call('PEXPIRE', connection, window) == 1
+      and type(protected('HSET', connection, 'last_heartbeat', heartbeat)) == 'number'
     if alive and ordered then
       local record = call('HMGET', connection, 'idle', 'server_id')
       local member = record[2] and conn .. (record[1] == '1' and ' 1 ' or ' 0 ') .. record[2]

@@ -22,9 +22,8 @@
  * (STATE_UNKNOWN). The client cuts a connection on which it gave up waiting, so that nothing on it arrives later. If an
  * open that was under way on a lost connection still arrives after its close, a reaper finds its entry in the index.
  *
- * Renewals. One script renews the leases of many users (of one server on a cluster). For the store, the last refresh of a
- * lease is its last sign of life: it is the last_seen of a user whose leases are reaped. A renewal does not write it: it is
- * a window before the end of the lease, which the index has. The field last_heartbeat of the record is that of the open.
+ * Renewals. One script renews the leases of many users (of one slot on a cluster). For the store, the last refresh of a
+ * lease is its last sign of life: it is last_heartbeat, and the last_seen of a user whose leases are reaped.
  *
  * Reaping. Any gateway reaps, a few leases at a time; the script makes each transition only once. Who looks when is in
  * redis_state_looks.c. A user who goes offline by this stays in presence:untold (a sorted set, for each index) until the
