@@ -74,7 +74,9 @@ void redis_state_run(struct redis_state *state, enum redis_state_script script,
     if (count)
         memcpy(all + ARGUMENTS_FIRST, arguments, count * sizeof(*arguments));
     const struct slice keys[] = {first, redis_state_moving_key(state, moving, redis_slot(first))};
-    redis_state_eval(state, script, (struct redis_args){keys, state->keys.cluster ? 2 : 1},
+    /* That script serves many slots, and leaves out those that move. */
+    bool waits = state->keys.cluster && script != REDIS_STATE_RENEW_SLOTS;
+    redis_state_eval(state, script, (struct redis_args){keys, waits ? 2 : 1},
                      (struct redis_args){all, ARGUMENTS_FIRST + count}, done, arg);
 }
 
