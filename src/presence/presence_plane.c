@@ -69,6 +69,7 @@ void presence_publish_change(struct presence_plane *plane, const struct presence
 
 void presence_publish_privacy(struct presence_plane *plane, struct slice user_id)
 {
+    privacy_repeat_note(plane, user_id);
     presence_publish_event(plane, &(struct presence_event){.kind = PRESENCE_EVENT_PRIVACY,
                                                            .change.presence.user_id = user_id});
 }

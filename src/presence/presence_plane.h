@@ -29,6 +29,7 @@
 #include "presence/reread_queue.h"
 #include "presence/resync.h"
 #include "presence/settle_queue.h"
+#include "presence/visibility/privacy_repeat.h"
 #include "routing/router.h"
 #include "store/state_store.h"
 
@@ -82,6 +83,7 @@ struct presence_plane {
     struct resync resync; /* its refresh_chat is set by the owner */
     struct reread_queue rereads;
     struct settle_queue settlements;
+    struct privacy_repeats privacy_repeats;
     struct dwell dwell; /* made with dwell_init(); without it every change is published at once */
 };
 

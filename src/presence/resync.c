@@ -171,6 +171,7 @@ void resync_run(struct presence_plane *plane)
         resync_refresh_chats(plane);
     if (resync->is_unsettled && resync_is_settled(plane)) {
         resync->is_unsettled = false;
+        privacy_repeat_run(plane);
         table_each(&plane->router->topics, resync_visit_topic, plane);
         resync_contacts_begin(plane);
     }

@@ -113,7 +113,7 @@ static void subscription_note_told(struct subscription *held, const struct prese
     held->told_view = held->view;
 }
 
-/* Whether the holder knows this state as its view shows it: the view was only uncertain meanwhile. Views differ only in what
+/* Whether the holder knows this state as its view shows it: the view was only suspended meanwhile. Views differ only in what
  * they show of an offline user. */
 static bool subscription_knows(const struct subscription *held, const struct presence *presence)
 {

@@ -147,6 +147,8 @@ void visibility_change_of_relation(struct presence_plane *plane, enum visibility
 {
     graph_reader_drop(&plane->graphs, user_id);
     graph_reader_drop(&plane->graphs, other_id);
+    privacy_repeat_note(plane, user_id);
+    privacy_repeat_note(plane, other_id);
     struct relation_change *relation = malloc(sizeof(*relation) + user_id.len + other_id.len);
     if (!relation) {
         presence_publish_privacy(plane, user_id);

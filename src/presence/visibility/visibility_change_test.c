@@ -82,6 +82,31 @@ static void show(const char *user, enum ledger_visibility before, enum ledger_vi
     settle_until(&done);
 }
 
+/* Found by the simulator: links_cut, seed 27. */
+static void a_change_that_the_bus_may_have_lost_is_published_again(void **unused)
+{
+    (void)unused;
+    fake_ledger_show(&world.ledger, "bob", LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_NOBODY);
+    privacy_repeat_note(world.presence, SLICE("bob")); /* and nobody heard it */
+    world.presence->resync.disturbed_at_ms = world.presence->clock->now_ms + RESYNC_UNDETECTED_MS;
+    privacy_repeat_run(world.presence);
+    world_settle(&world);
+    client_expect_change(&carol, "bob", "unknown");
+    client_expect_nothing(&carol);
+}
+
+static void a_change_from_before_the_disturbance_is_not_published_again(void **unused)
+{
+    (void)unused;
+    fake_ledger_show(&world.ledger, "bob", LEDGER_VISIBLE_NOBODY, LEDGER_VISIBLE_NOBODY);
+    privacy_repeat_note(world.presence, SLICE("bob"));
+    world.presence->resync.disturbed_at_ms =
+        world.presence->clock->now_ms + RESYNC_UNDETECTED_MS + 1;
+    privacy_repeat_run(world.presence);
+    world_settle(&world);
+    client_expect_nothing(&carol);
+}
+
 static void a_setting_hides_from_contacts_once_and_shows_again(void **unused)
 {
     (void)unused;
@@ -286,6 +311,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
         TEST(a_setting_hides_from_contacts_once_and_shows_again),
+        TEST(a_change_that_the_bus_may_have_lost_is_published_again),
+        TEST(a_change_from_before_the_disturbance_is_not_published_again),
         TEST(done_runs_when_the_ledger_does_not_answer),
         TEST(a_query_that_began_before_a_block_shows_nothing_after_it),
         TEST(a_block_hides_when_the_ledger_answers_late),

@@ -166,7 +166,7 @@ static void when_the_ledger_answers_again_viewers_are_told_the_state(void **unus
     client_expect_nothing(&alice);
 }
 
-/* The view was only uncertain. Found by the simulator: links_cut, seed 15. */
+/* The view was only suspended. Found by the simulator: links_cut, seed 15. */
 static void a_state_that_viewers_know_is_not_told_again_after_a_failed_review(void **unused)
 {
     (void)unused;
