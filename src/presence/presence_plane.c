@@ -142,6 +142,21 @@ static struct presence_operation *presence_operation_make(struct presence_plane 
     return operation;
 }
 
+/* The store had lost the user's record, and has it again with a new version. Whoever asked meanwhile was told that the user is
+ * offline; those who know better drop a newer version of the same state. */
+static void presence_publish_restored(struct presence_plane *plane, const struct presence *presence)
+{
+    struct presence told;
+    if (!last_known_find(plane->last_known, presence->user_id, &told) ||
+        told.version >= presence->version || settle_queue_check(plane, presence))
+        return;
+    last_known_note(plane->last_known, presence);
+    presence_publish_event(
+        plane, &(struct presence_event){
+                   .kind = PRESENCE_EVENT_CHANGED,
+                   .change = {.presence = *presence, .timestamp_ms = plane->clock->wall_ms}});
+}
+
 static void on_lease_opened(void *arg, enum state_status status,
                             const struct state_transition *transition)
 {
@@ -151,6 +166,8 @@ static void on_lease_opened(void *arg, enum state_status status,
     if (status == STATE_OK)
         presence_apply(operation.plane, transition,
                        transition->was_here ? PRESENCE_ANNOUNCE_NOTHING : PRESENCE_ANNOUNCE_ONLINE);
+    if (status == STATE_OK && !transition->changed)
+        presence_publish_restored(operation.plane, &transition->presence);
     else if (status == STATE_UNKNOWN)
         reread_queue_add_user(operation.plane, transition->presence.user_id,
                               PRESENCE_ANNOUNCE_ONLINE);

@@ -300,6 +300,56 @@ static void an_event_with_a_version_that_went_back_is_not_told(void **unused)
     close_world();
 }
 
+static int64_t restored_version;
+
+static void open_restored(struct state_store *store, const struct lease *lease,
+                          state_transition_done done, void *arg)
+{
+    (void)store;
+    done(arg, STATE_OK,
+         &(struct state_transition){.presence = {.user_id = lease->user_id,
+                                                 .status = PRESENCE_ONLINE,
+                                                 .last_seen_ms = TIME_NONE,
+                                                 .version = restored_version}});
+}
+
+static void on_restored(void *arg, bool opened)
+{
+    *(bool *)arg = opened;
+}
+
+/* Whoever asked while the record was lost was told offline. Found by the simulator: redis_evicts, seed 1. */
+static void a_record_that_is_restored_without_a_transition_is_published(void **unused)
+{
+    (void)unused;
+    char offline[128];
+    struct presence told;
+    bool opened = false;
+    open_with(WORLD_DEFAULTS);
+    world.presence->last_known = last_known_make(1);
+    client_connect(&bob, &world, "bob");
+    expect_change("online");
+    assert_true(last_known_find(world.presence->last_known, SLICE("bob"), &told));
+    int len = snprintf(offline, sizeof(offline),
+                       "{\"type\":\"presence_changed\",\"user_id\":\"bob\",\"status\":"
+                       "\"offline\",\"version\":%lld}",
+                       (long long)told.version + 1);
+    presence_received(world.presence, SLICE("presence:bob"), (struct slice){offline, (size_t)len});
+    expect_change("offline");
+    restored_version = told.version + 2;
+    real_operations = world.presence->store->operations;
+    struct state_store_operations restoring = *real_operations;
+    restoring.open = open_restored;
+    world.presence->store->operations = &restoring;
+    presence_open(world.presence, &(struct lease){.user_id = SLICE("bob")}, on_restored, &opened);
+    world.presence->store->operations = real_operations;
+    world_settle(&world);
+    assert_true(opened);
+    expect_change("online");
+    client_hang_up(&bob);
+    close_world();
+}
+
 static int64_t claimed_version;
 
 static void settle_and_keep_version(struct state_store *store, const struct state_claim *claim,
@@ -487,6 +537,7 @@ int main(void)
         cmocka_unit_test(claims_beyond_the_bound_are_dropped),
         cmocka_unit_test(an_event_with_a_version_that_went_back_is_not_told),
         cmocka_unit_test(a_version_that_was_told_of_another_state_is_settled_above_it),
+        cmocka_unit_test(a_record_that_is_restored_without_a_transition_is_published),
         cmocka_unit_test(a_user_whose_record_is_missing_is_not_given_up_for_a_window),
         cmocka_unit_test(an_open_without_an_answer_is_published_later),
         cmocka_unit_test(the_last_known_presence_is_shown_as_stale),
