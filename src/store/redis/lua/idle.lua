@@ -1,16 +1,15 @@
--- Marks a connection as idle or active. ARGV[4..7]: the user, conn_id, '1' or '0', and a number that grows with each request.
--- An unknown lease changes nothing. Nor does a request that comes after a later one: it was written to a connection that was
--- cut, and arrived all the same. A number that is far behind was made by a process with another clock.
-local LATE_MAX = 60000000
+-- Marks a connection as idle or active. ARGV[4..8]: the user, conn_id, '1' or '0', the store that asks, and the number of
+-- its request. An unknown lease changes nothing. Nor does a request that comes after a later one of the same store: it was
+-- written to a connection that was cut, and arrived all the same.
 select_user(ARGV[4])
 local key = connection_key(ARGV[5])
 if call('SISMEMBER', user_connections, ARGV[5]) == 0 or call('EXISTS', key) == 0 then
   return no_transition()
 end
-local behind = (tonumber(call('HGET', key, 'idle_request') or '0') or 0) - tonumber(ARGV[7])
-if behind >= 0 and behind < LATE_MAX then return no_transition() end
+local store, number = string.match(call('HGET', key, 'idle_request') or '', '^(%x+):(%d+)$')
+if store == ARGV[7] and tonumber(number) >= tonumber(ARGV[8]) then return no_transition() end
 settle_leases()
-call('HSET', key, 'idle_request', ARGV[7])
+call('HSET', key, 'idle_request', ARGV[7] .. ':' .. ARGV[8])
 local before = call('HMGET', key, 'idle', 'server_id')
 if before[2] and before[1] ~= ARGV[6] then
   local member = lease_member(ARGV[5], before[1], before[2])

@@ -219,7 +219,8 @@ struct state_store *redis_state_make(const struct redis_state_options *options)
         free_redis_state(state);
         return NULL;
     }
-    state->started_ms = options->loop->clock.wall_ms - options->loop->clock.now_ms;
+    snprintf(state->requester, sizeof(state->requester), "%08x",
+             (unsigned)random_u64(options->random));
     redis_state_gateways_init(state);
     state->observer.on_availability_changed = on_state_availability_changed;
     state->observer.on_server_returned = on_state_server_returned;

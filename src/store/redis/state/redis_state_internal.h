@@ -99,7 +99,7 @@ struct redis_state {
     bool closing; /* freed by its owner; the last answer frees the memory */
     /* redis_state_lease.c */
     struct table lease_queues; /* for each lease, the operation that is pending */
-    int64_t started_ms;        /* the wall clock when the monotonic one was 0, at the start */
+    char requester[9];         /* names this store in the records of requests, at random */
     int64_t request_number;    /* the last one */
     /* redis_state_routes.c */
     struct redis_route_cache route_cache;

@@ -223,14 +223,6 @@ static void run_settle_script(struct lease_operation *operation)
                     sizeof(arguments) / sizeof(arguments[0]), on_lease_transition, operation);
 }
 
-/* Returns a number above all before: microseconds that do not follow steps of the wall clock. */
-static int64_t number_request(struct redis_state *state)
-{
-    int64_t us = (state->started_ms + state->options.loop->clock.now_ms) * 1000;
-    state->request_number = us > state->request_number ? us : state->request_number + 1;
-    return state->request_number;
-}
-
 static void run_lease_script(struct lease_operation *operation)
 {
     if (operation->verb == LEASE_OPEN) {
@@ -256,11 +248,11 @@ static void run_lease_script(struct lease_operation *operation)
                         operation);
     } else {
         bool closes = operation->verb == LEASE_CLOSE;
-        const struct slice arguments[] = {user, lease_operation_conn(operation),
-                                          closes ? redis_state_gateway_id(state) : flag,
-                                          redis_state_number(request, number_request(state))};
+        const struct slice arguments[] = {
+            user, lease_operation_conn(operation), closes ? redis_state_gateway_id(state) : flag,
+            slice_of(state->requester), redis_state_number(request, ++state->request_number)};
         redis_state_run(state, closes ? REDIS_STATE_CLOSE : REDIS_STATE_IDLE, user_id, arguments,
-                        closes ? 3 : 4, on_lease_transition, operation);
+                        closes ? 3 : 5, on_lease_transition, operation);
     }
 }
 
