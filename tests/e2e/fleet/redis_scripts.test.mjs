@@ -138,10 +138,17 @@ test('routing keys live at most a window, the presence record five seconds longe
 test('a user is away while all devices are idle, and online again with the first active one', async () => {
   await open('A', 'c1', 'gw-1');
   await open('A', 'c2', 'gw-1');
-  assert.equal((await transition('idle', 'A', ['c1', 1])).changed, false);
-  assert.equal((await transition('idle', 'A', ['c2', 1])).status, 'away');
-  const active = await transition('idle', 'A', ['c1', 0]);
+  assert.equal((await transition('idle', 'A', ['c1', 1, 'aa', 1])).changed, false);
+  assert.equal((await transition('idle', 'A', ['c2', 1, 'aa', 2])).status, 'away');
+  const active = await transition('idle', 'A', ['c1', 0, 'aa', 3]);
   assert.ok(active.changed && active.status === 'online');
+});
+
+test('an idle request that comes after a later one of the same store changes nothing', async () => {
+  await open('A', 'c1', 'gw-1');
+  assert.equal((await transition('idle', 'A', ['c1', 0, 'aa', 2])).changed, false);
+  assert.equal((await transition('idle', 'A', ['c1', 1, 'aa', 1])).changed, false);
+  assert.equal((await transition('idle', 'A', ['c1', 1, 'bb', 1])).status, 'away');
 });
 
 test('a renewed lease is kept, an expired one is reaped once with its last renewal as last_seen', async () => {

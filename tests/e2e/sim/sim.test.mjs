@@ -1,13 +1,14 @@
 /** `rollcall sim`: runs repeat themselves, short runs of every fault that the fleet withstands hold, and lies are found. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import path from 'node:path';
+import { dirname } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { ROLLCALL_BIN } from '../support/server.mjs';
 
 const run = promisify(execFile);
-const ROOT = path.resolve(import.meta.dirname, '../../..');
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const SHORT = ['--hours', '0.08', '--users', '10'];
 
 /** Runs the simulator; resolves with its output and exit status. */
@@ -70,6 +71,6 @@ test('wrong arguments are refused', async () => {
 
 test('planted defects are found: presence that anybody sees, memory that leaks, two answers', async () => {
   const { stdout } = await run('tools/sim-defects',
-    ['--build', path.dirname(ROLLCALL_BIN), '--seeds', '3', '02', '18', '19'], { cwd: ROOT, timeout: 600_000 });
+    ['--build', dirname(ROLLCALL_BIN), '--seeds', '3', '02', '18', '19'], { cwd: ROOT, timeout: 600_000 });
   assert.match(stdout, /3 defects, 0 not found/);
 });
