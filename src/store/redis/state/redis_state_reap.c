@@ -9,6 +9,7 @@ enum {
     REAP_PER_SHARD = 8,    /* on a cluster, where many shards are looked at together */
     LOOKS_MAX = 256,       /* scripts that wait for an answer; the first one tells the time */
     SCAN_SHARDS_MAX = 256, /* in one script */
+    SCANS_MAX = 3,         /* that wait for an answer: users' operations run between them */
 };
 
 /* The first items of the script's reply. */
@@ -39,6 +40,7 @@ struct redis_reap_pass {
     size_t max;
     size_t reserved; /* transitions that scripts under way may bring */
     size_t waiting;  /* replies */
+    size_t scanning; /* of these, to scans */
     unsigned next;   /* the shard to look at next */
     bool failed;
     bool unanswered; /* a script may have reaped some */
@@ -223,6 +225,7 @@ static void on_reap_scan_reply(void *arg, const struct resp_value *reply)
             redis_state_defer_shard(pass->state, scan->shards[i]);
     }
     free(scan);
+    pass->scanning--;
     pass->waiting--;
     if (!pass->is_sending)
         send_reap_looks(pass);
@@ -247,6 +250,7 @@ static void send_reap_scan(struct redis_reap_pass *pass)
     for (size_t i = 0; i < scan->count; i++)
         arguments[i] = redis_state_shard_suffix(suffixes[i], scan->shards[i]);
     scan->not_after_ms = reap_not_after_ms(state);
+    pass->scanning++;
     pass->waiting++;
     redis_state_eval(
         state, REDIS_STATE_REAP_SCAN,
@@ -284,7 +288,7 @@ static void send_reap_looks(struct redis_reap_pass *pass)
     size_t together_max = state->reaper.clock_ahead_ms ? LOOKS_MAX : 1;
     unsigned shard;
     pass->is_sending = true;
-    while (!state->closing && pass->waiting < together_max) {
+    while (!state->closing && pass->waiting < together_max && pass->scanning < SCANS_MAX) {
         size_t left = pass->max - pass->count - pass->reserved;
         if (left == 0 || !redis_state_next_look(state, &pass->next, &shard))
             break;
